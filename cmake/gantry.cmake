@@ -1,0 +1,57 @@
+# What every folder's CMakeLists.txt uses: one flag set, one way to make a library, a program, a test.
+
+add_library(gantry_flags INTERFACE)
+target_compile_options(gantry_flags INTERFACE -Wall -Wextra -Wpedantic -Werror -ffunction-sections -fdata-sections
+  $<$<CONFIG:RelWithDebInfo>:-O2;-g1>)
+target_compile_definitions(gantry_flags INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ALLOW_DEPRECATED_HEADERS
+  FMT_HEADER_ONLY=1 SPDLOG_FMT_EXTERNAL=1)
+# Third-party headers come as system headers: their warnings are theirs.
+target_include_directories(gantry_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/plugin-api/include)
+target_link_options(gantry_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
+if(GANTRY_SANITIZE)
+  target_compile_options(gantry_flags INTERFACE -fsanitize=${GANTRY_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(gantry_flags INTERFACE -fsanitize=${GANTRY_SANITIZE})
+endif()
+
+# gantry_library(NAME SOURCES a.cpp ... [DEPS targets ...]): a static, position-independent library `gantry_NAME`.
+function(gantry_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(gantry_${name} STATIC ${arg_SOURCES})
+  target_link_libraries(gantry_${name} PUBLIC gantry_flags ${arg_DEPS})
+endfunction()
+
+# gantry_test(NAME SOURCES a_test.cpp ... [DEPS targets ...] [LABELS unit|root|...] [TIMEOUT s]): a GoogleTest program
+# `NAME`, one ctest entry. Label `unit` needs no root and no kernel objects; `root` makes namespaces, cgroups or mounts.
+function(gantry_test name)
+  if(NOT GANTRY_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE gantry_flags ${arg_DEPS} GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# gantry_subdirectories(): every folder below the current one that has a CMakeLists.txt, in order of name, `common` first.
+function(gantry_subdirectories)
+  file(GLOB entries RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+  list(SORT entries)
+  if("common/CMakeLists.txt" IN_LIST entries)
+    list(REMOVE_ITEM entries common/CMakeLists.txt)
+    list(PREPEND entries common/CMakeLists.txt)
+  endif()
+  foreach(entry IN LISTS entries)
+    get_filename_component(folder ${entry} DIRECTORY)
+    add_subdirectory(${folder})
+  endforeach()
+endfunction()
