@@ -25,7 +25,7 @@ typedef struct gantry_resources {
     /* {} -> {"pods": [{"uid", "cgroupParent"}]}: every pod cgroup of this node instance. */
     gantry_op_fn list_pods;
     /* {} -> {"capacity": {"cpuMilli", "memory", "pods", "ephemeralStorage"}, "allocatable": {same}, "cgroup": {"version": 1|2,
-     * "driver": "cgroupfs|systemd", "supervisorParent": "/gantry-main/supervisors"}} */
+     * "driver": "cgroupfs|systemd"}} */
     gantry_op_fn capacity;
     /* {} or {"uid"} -> {"node": {"cpuNanos", "memoryWorkingSet", ...}, "pods": [{"uid", "cpuNanos", "memoryUsage", "memoryWorkingSet",
      * "pids", "oomKills"}]} */
