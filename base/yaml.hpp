@@ -1,4 +1,4 @@
-// YAML 1.2 documents as JSON values, with the line of every node.
+// YAML documents as JSON values, with the line of every node.
 #pragma once
 
 #include <map>
@@ -15,9 +15,11 @@ struct yaml_document {
     std::map<std::string, int> lines; ///< path ("plugins[1].use") -> 1-based line of its key or item
 };
 
-/// All documents of a stream. Scalars follow YAML's core schema (plain true/false/null/int/float; quoted = string), as
-/// Kubernetes reads them. Bounded: 10 MB, depth 64, 200,000 nodes after alias expansion; duplicate keys, merge keys
-/// and non-string keys that JSON cannot hold are errors. Errors read "FILE:LINE: what". [any]
+/// All documents of a stream. Plain scalars are typed as a kubelet types them (base/yaml_scalar.hpp), quoted ones are
+/// strings; keys are taken as written; merge keys (<<) are applied. Bounded: 10 MB, depth 64, 200,000 nodes and 32 MB
+/// after alias expansion, keys of 1024 bytes. Duplicate keys, control characters, text that is not UTF-8 and values
+/// that JSON cannot hold are errors. Errors read "FILE:LINE: what". Lines inside what an alias stands for are those of
+/// the alias. [any]
 result<std::vector<yaml_document>> parse_yaml(std::string_view text, std::string_view file);
 
 } // namespace gantry::base
