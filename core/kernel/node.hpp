@@ -19,7 +19,7 @@
 
 namespace gantry::core {
 
-struct node_config {
+struct node_options {
     std::string name;                          ///< node.name
     std::string instance = "main";             ///< node.instance
     std::string state_dir;                     ///< pods/UID/ of this node lie below it; made when missing
@@ -55,7 +55,7 @@ struct node_clients {
 /// Everything below runs on the io_context's one thread.
 class node {
 public:
-    node(boost::asio::io_context& io, node_config config, node_clients clients);
+    node(boost::asio::io_context& io, node_options options, node_clients clients);
     ~node();
     node(const node&) = delete;
     node& operator=(const node&) = delete;

@@ -28,22 +28,12 @@ struct pod_summary {
     wall_time start_time{};
 };
 
-/// One step that the pod's worker took.
-struct pod_step {
-    wall_time at{};
-    std::chrono::nanoseconds duration{};
-    std::string name;     ///< "run_pod_sandbox", "create_container"
-    std::string object;   ///< container name, image, or empty
-    std::string instance; ///< of the plugin; empty for the core itself
-    std::string error;    ///< empty on success
-};
-
+/// What the pod is doing; the steps so far are in the host's op_journal under its UID.
 struct pod_explanation {
     pod_summary summary;
     std::string state;       ///< "sync", "terminating", "terminated"
     std::string waiting_for; ///< the one thing that the pod waits for now; empty when it needs nothing
     wall_time retry_at{};    ///< when the next try is due; zero when an event will wake the pod
-    std::vector<pod_step> steps;
     std::vector<kube_event> events;
 };
 
