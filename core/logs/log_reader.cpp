@@ -22,15 +22,24 @@ namespace {
 constexpr std::size_t block = 64 * 1024;
 constexpr int recheck_ms = 1000; // inotify tells of everything; this is the net below it
 
+struct log_file {
+    std::string path;
+    ino_t inode = 0;
+};
+
 /// Rotated files oldest first, then the live one.
-result<std::vector<std::string>> files_of(const read_options& options) {
+result<std::vector<log_file>> files_of(const read_options& options) {
     const std::string live = std::to_string(options.attempt) + ".log";
     GANTRY_TRY(const auto names, base::list_dir(options.directory));
-    std::vector<std::string> files;
+    std::vector<log_file> files;
+    const auto add = [&](const std::string& name) {
+        struct stat st {};
+        const std::string path = options.directory + "/" + name;
+        if (::stat(path.c_str(), &st) == 0) files.push_back({path, st.st_ino});
+    };
     for (const auto& name : names)
-        if (name.starts_with(live + ".") && !name.ends_with(".gz") && !name.ends_with(".tmp"))
-            files.push_back(options.directory + "/" + name);
-    if (std::find(names.begin(), names.end(), live) != names.end()) files.push_back(options.directory + "/" + live);
+        if (name.starts_with(live + ".") && !name.ends_with(".gz") && !name.ends_with(".tmp")) add(name);
+    add(live);
     return files;
 }
 
@@ -98,20 +107,21 @@ result<off_t> tail_offset(int fd, long& lines) {
 /// One open log file being read forward.
 class file_cursor {
 public:
-    result<void> open(const std::string& path) {
-        base::unique_fd next(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-        if (!next) return sys_error("open " + path, errno);
+    /// False if the path no longer names that file: it was rotated since it was listed.
+    result<bool> open(const log_file& file) {
+        base::unique_fd next(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+        struct stat st {};
+        if (!next && errno == ENOENT) return false;
+        if (!next || ::fstat(next.get(), &st) != 0) return sys_error("open " + file.path, errno);
+        if (st.st_ino != file.inode) return false;
         fd_ = std::move(next);
+        inode_ = file.inode;
         pending_.clear();
-        return {};
+        return true;
     }
     int fd() const { return fd_.get(); }
+    ino_t inode() const { return inode_; }
     void seek(off_t offset) { ::lseek(fd_.get(), offset, SEEK_SET); }
-    bool is(const std::string& path) const {
-        struct stat mine {}, there {};
-        return ::fstat(fd_.get(), &mine) == 0 && ::stat(path.c_str(), &there) == 0 && mine.st_ino == there.st_ino &&
-               mine.st_dev == there.st_dev;
-    }
 
     /// Reads to the present end; false when the sink wants no more.
     result<bool> drain(formatter& format, const std::function<bool(std::string_view)>& sink) {
@@ -133,15 +143,43 @@ public:
 
 private:
     base::unique_fd fd_;
+    ino_t inode_ = 0;
     std::string pending_; // an unfinished record at the end of what was read
 };
 
-/// The file that follows the cursor's: several rotations may have passed since it was opened. Empty if there is none yet.
-result<std::string> file_after(const file_cursor& cursor, const read_options& options) {
+/// Opens the first file to read, at the place that leaves `tail` lines.
+result<void> open_first(const read_options& options, file_cursor& cursor) {
+    for (;;) {
+        GANTRY_TRY(const auto files, files_of(options));
+        if (files.empty())
+            return error{.code = code::not_found,
+                         .message = "no log " + options.directory + "/" + std::to_string(options.attempt) +
+                                    ".log: the container has written none"};
+        if (options.tail < 0) {
+            GANTRY_TRY(const bool opened, cursor.open(files.front()));
+            if (opened) return {};
+            continue;
+        }
+        long lines = options.tail;
+        bool rotated = false;
+        for (auto file = files.rbegin(); file != files.rend() && !rotated; ++file) {
+            GANTRY_TRY(const bool opened, cursor.open(*file));
+            rotated = !opened;
+            if (rotated) break;
+            GANTRY_TRY(const off_t offset, tail_offset(cursor.fd(), lines));
+            cursor.seek(offset);
+            if (offset > 0 || lines == 0) return {};
+        }
+        if (!rotated) return {};
+    }
+}
+
+/// The file after the cursor's own, if there is one; several rotations may have passed since that was opened.
+result<std::optional<log_file>> successor(const read_options& options, const file_cursor& cursor) {
     GANTRY_TRY(const auto files, files_of(options));
-    const auto mine = std::find_if(files.begin(), files.end(), [&](const auto& path) { return cursor.is(path); });
-    if (mine == files.end()) return files.empty() ? std::string{} : files.front(); // ours was removed: the oldest kept
-    return mine + 1 == files.end() ? std::string{} : *(mine + 1);
+    const auto mine = std::find_if(files.begin(), files.end(), [&](const auto& f) { return f.inode == cursor.inode(); });
+    const auto next = mine == files.end() ? files.begin() : mine + 1; // ours was removed: the oldest that is kept
+    return next == files.end() ? std::optional<log_file>{} : std::optional<log_file>(*next);
 }
 
 void wait_for_change(int inotify, int wake_fd) {
@@ -162,47 +200,21 @@ result<void> read_log(const read_options& options, int wake_fd, const std::funct
         if (::inotify_add_watch(inotify.get(), options.directory.c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
             return sys_error("watch " + options.directory, errno);
     }
-    GANTRY_TRY(const auto files, files_of(options));
-    if (files.empty())
-        return error{.code = code::not_found, .message = "no log " + options.directory + "/" +
-                                                         std::to_string(options.attempt) + ".log: the container wrote none yet"};
-
-    // With tail, whole files at the front are left out and the first one read starts in the middle.
-    std::size_t first = 0;
-    off_t offset = 0;
-    if (options.tail >= 0) {
-        long lines = options.tail;
-        for (first = files.size(); first > 0 && lines >= 0;) {
-            file_cursor cursor;
-            GANTRY_CHECK(cursor.open(files[--first]));
-            GANTRY_TRY(offset, tail_offset(cursor.fd(), lines));
-            if (offset > 0 || lines == 0) break;
-        }
-    }
-
     formatter format(options);
     file_cursor cursor;
-    for (std::size_t i = first; i < files.size(); ++i) {
-        GANTRY_CHECK(cursor.open(files[i]));
-        if (i == first) cursor.seek(offset);
-        GANTRY_TRY(const bool more, cursor.drain(format, sink));
-        if (!more) return {};
-    }
-    if (!options.follow) return {};
-    const std::string live = options.directory + "/" + std::to_string(options.attempt) + ".log";
+    GANTRY_CHECK(open_first(options, cursor));
     for (;;) {
         // Asked before draining: what was written before the end is then certainly read.
-        const bool last_round = ended();
+        const bool last_round = !options.follow || ended();
         GANTRY_TRY(const bool more, cursor.drain(format, sink));
         if (!more) return {};
-        if (!cursor.is(live)) {
+        GANTRY_TRY(const auto next, successor(options, cursor));
+        if (next) {
+            // A file with a successor gets no more writes; what came between draining and now is its rest.
             GANTRY_TRY(const bool rest, cursor.drain(format, sink));
             if (!rest) return {};
-            GANTRY_TRY(const auto next, file_after(cursor, options));
-            if (!next.empty()) {
-                GANTRY_CHECK(cursor.open(next));
-                continue;
-            }
+            GANTRY_TRY([[maybe_unused]] const bool moved, cursor.open(*next));
+            continue;
         }
         if (last_round) return {};
         wait_for_change(inotify.get(), wake_fd);
