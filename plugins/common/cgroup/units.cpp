@@ -11,11 +11,13 @@ constexpr std::uint64_t shares_max = 262'144;
 constexpr std::uint64_t weight_max = 10'000;
 constexpr std::int64_t quota_min_us = 1000; // the kernel refuses less
 
+__extension__ typedef unsigned __int128 wide;
+
 /// value * factor / divisor without overflow in between; at least 0.
 std::uint64_t scale(std::int64_t value, std::uint64_t factor, std::uint64_t divisor) {
     if (value <= 0) return 0;
-    const auto wide = static_cast<unsigned __int128>(value) * factor / divisor;
-    return static_cast<std::uint64_t>(std::min<unsigned __int128>(wide, INT64_MAX));
+    const wide scaled = static_cast<wide>(value) * factor / divisor;
+    return static_cast<std::uint64_t>(std::min<wide>(scaled, INT64_MAX));
 }
 
 } // namespace
