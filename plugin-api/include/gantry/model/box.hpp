@@ -49,8 +49,8 @@ struct always {
     T value{};
 
     always() = default;
-    always(T v) : value(v) {}
-    operator T() const { return value; }
+    always(T v) : value(std::move(v)) {}
+    operator const T&() const { return value; }
     friend bool operator==(const always& a, const always& b) { return a.value == b.value; }
 };
 

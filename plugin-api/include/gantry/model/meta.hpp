@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <boost/describe/class.hpp>
@@ -25,9 +24,6 @@ struct raw_json {
     explicit operator bool() const { return static_cast<bool>(text); }
     friend bool operator==(const raw_json&, const raw_json&) = default;
 };
-
-/// A port or a percentage: a number, or a name.
-using int_or_string = std::variant<std::int64_t, std::string>;
 
 using string_map = std::map<std::string, std::string>;
 /// Resource name ("cpu", "memory", "example.com/gadget") to amount.

@@ -10,7 +10,7 @@
 
 namespace gantry::model {
 
-/// A non-fractional multiple of one billionth. Magnitudes up to 2^63-1 units fit; larger ones and finer digits than
+/// A whole number of billionths. Magnitudes up to 2^63-1 units fit; larger ones and finer digits than
 /// nano are errors instead of being capped, since a limit that is silently another one hurts.
 class quantity {
 public:
