@@ -13,10 +13,10 @@ namespace gantry::cgroup {
 /// As in the OCI runtime specification, config-linux "Allowed Device list".
 struct device_rule {
     bool allow = false;
-    char type = 'a';                    ///< 'a' all, 'b' block, 'c' character
-    std::optional<std::uint32_t> major; ///< absent: any
-    std::optional<std::uint32_t> minor; ///< absent: any
-    std::string access = "rwm";         ///< of r(ead) w(rite) m(knod)
+    char type = 'a';                      ///< 'a' all, 'b' block, 'c' character
+    std::optional<std::uint32_t> major{}; ///< absent: any
+    std::optional<std::uint32_t> minor{}; ///< absent: any
+    std::string access = "rwm";           ///< of r(ead) w(rite) m(knod)
 };
 
 /// The v1 line for devices.allow or devices.deny: "c 1:3 rwm". Pure. [any]
