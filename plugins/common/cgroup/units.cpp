@@ -31,6 +31,14 @@ std::uint64_t weight_of_shares(std::uint64_t shares) {
     return 1 + above * (weight_max - 1) / (shares_max - shares_min);
 }
 
+std::int64_t milli_of_weight(std::uint64_t weight) {
+    const std::uint64_t above = std::clamp<std::uint64_t>(weight, 1, weight_max) - 1;
+    const std::uint64_t step = (shares_max - shares_min) / (weight_max - 1);
+    const std::uint64_t shares =
+        above == 0 ? 0 : shares_min + above * (shares_max - shares_min) / (weight_max - 1) + step / 2;
+    return static_cast<std::int64_t>(shares * 1000 / 1024);
+}
+
 std::int64_t quota_of_milli(std::int64_t milli_cpu, std::uint64_t period_us) {
     if (milli_cpu <= 0) return unlimited;
     return std::max(static_cast<std::int64_t>(scale(milli_cpu, period_us, 1000)), quota_min_us);

@@ -17,6 +17,9 @@ std::uint64_t shares_of_milli(std::int64_t milli_cpu);
 /// cgroup v2 weight [1, 10000] of v1 shares, linear as the kubelet has it (KEP-2254).
 std::uint64_t weight_of_shares(std::uint64_t shares);
 
+/// A request in milliCPU that has this weight: the middle of those that do.
+std::int64_t milli_of_weight(std::uint64_t weight);
+
 /// CFS quota in microseconds per period of a limit in milliCPU: rounded down, at least 1000; 0 or less is unlimited.
 std::int64_t quota_of_milli(std::int64_t milli_cpu, std::uint64_t period_us = default_period_us);
 

@@ -23,6 +23,15 @@ TEST(cgroup_units, weight_is_linear_over_the_shares) {
     EXPECT_EQ(weight_of_shares(999'999), 10'000u);
 }
 
+TEST(cgroup_units, a_weight_gives_back_the_request_but_for_its_grain) {
+    EXPECT_EQ(milli_of_weight(1), 0);
+    for (const std::int64_t milli : {100, 250, 1000, 64'000, 256'000}) {
+        EXPECT_NEAR(milli_of_weight(weight_of_shares(shares_of_milli(milli))), milli, 14) << milli;
+        EXPECT_EQ(weight_of_shares(shares_of_milli(milli_of_weight(weight_of_shares(shares_of_milli(milli))))),
+                  weight_of_shares(shares_of_milli(milli)));
+    }
+}
+
 TEST(cgroup_units, quota_is_exact_and_never_below_what_the_kernel_takes) {
     EXPECT_EQ(quota_of_milli(0), unlimited);
     EXPECT_EQ(quota_of_milli(-1), unlimited);
