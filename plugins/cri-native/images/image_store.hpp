@@ -61,7 +61,7 @@ struct load_options {
 
 struct loaded_image {
     std::string id;
-    std::vector<std::string> refs; ///< normalised tags it got
+    std::vector<std::string> refs{}; ///< normalised tags it got
     std::uint64_t size = 0;
 };
 
