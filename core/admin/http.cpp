@@ -176,13 +176,13 @@ private:
             co_return;
         }
         request.params = std::move(match.params);
-        std::string fault;
+        std::string fault = "the handler gave no answer";
         try {
             co_await (*match.found)(std::move(request), *this);
         } catch (const std::exception& e) {
             fault = e.what();
         }
-        if (!answered_) co_await reply(500, "text/plain", (fault.empty() ? "the handler gave no answer" : fault) + "\n");
+        if (!answered_) co_await reply(500, "text/plain", fault + "\n");
     }
 
     socket_type socket_;
