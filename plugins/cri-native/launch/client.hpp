@@ -55,7 +55,8 @@ struct exec_result {
     std::string stderr_data;
 };
 
-/// Descriptors handed to a process; -1 for none. They are duplicated: the caller keeps its own.
+/// Descriptors handed to a process; -1 for none. They are duplicated: the caller keeps its own. For attach and for exec with a
+/// terminal they become non-blocking (O_NONBLOCK belongs to the open file, so the caller sees it too).
 struct stdio {
     int in = -1;
     int out = -1;
@@ -122,6 +123,8 @@ public:
 
 private:
     struct impl;
+    std::uint32_t exec(const std::string& id, const exec_plan& plan, std::uint32_t flags, stdio streams,
+                       callback<exec_result> done);
     explicit client(std::unique_ptr<impl> state);
     std::unique_ptr<impl> impl_;
 };

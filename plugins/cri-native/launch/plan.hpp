@@ -103,7 +103,7 @@ struct mount_plan {
 };
 
 struct device_plan {
-    std::string path; ///< "/dev/fuse"; below /dev it is made on the fresh /dev, elsewhere bound from the host
+    std::string path; ///< "/dev/fuse"; resolved inside the root, its directory is made when missing
     char type = 'c';  ///< 'c' or 'b'
     std::uint32_t major = 0;
     std::uint32_t minor = 0;
