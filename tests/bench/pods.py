@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 
-from node import Node, PodWatch, is_ready, restarts
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "harness"))
+from gantry_node import Node, PodWatch, is_ready, restarts
 from report import Report, percentile
 
 POD = """apiVersion: v1
@@ -18,7 +19,7 @@ spec:
   containers:
     - {{name: c, image: "busybox:demo", command: [sleep, "100000"]}}
 """
-SUFFIX = "-bench"  # a static pod's name ends in the node's
+SUFFIX = "-n1"  # a static pod's name ends in the node's
 
 
 def say(text):

@@ -1,4 +1,4 @@
-"""One gantry node of its own directories for a measurement: start, watch, kill, clean."""
+"""One gantry node with directories and an instance of its own, for tests and benches: start, watch, kill, clean."""
 import http.client
 import json
 import os
@@ -23,11 +23,15 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Node:
-    def __init__(self, root, config="examples/standalone/node.yaml"):
-        self.gantry = os.path.join(root, "build/release/bin/gantry")
+    count = 0
+
+    def __init__(self, root, config="examples/standalone/node.yaml", build=None):
+        self.build = build or os.path.join(root, "build/release")
+        self.gantry = os.path.join(self.build, "bin/gantry")
         self.images = os.path.join(root, "build/images")
-        self.work = tempfile.mkdtemp(prefix="gantry-bench.")
-        self.instance = f"bench{os.getpid()}"
+        self.work = tempfile.mkdtemp(prefix="gantry-node.")
+        Node.count += 1
+        self.instance = f"t{os.getpid()}-{Node.count}"
         self.socket = os.path.join(self.work, "sock")
         self.manifests = os.path.join(self.work, "manifests")
         os.mkdir(self.manifests)
@@ -40,7 +44,7 @@ class Node:
         lines, skip = [], ("  instance:", "  stateDir:", "  name:")
         for line in open(example):
             if line.startswith("node:"):
-                lines.append(f"node:\n  name: bench\n  instance: {self.instance}\n  stateDir: {self.work}/state\n"
+                lines.append(f"node:\n  name: n1\n  instance: {self.instance}\n  stateDir: {self.work}/state\n"
                              f"  runDir: {self.work}/run\n  socket: {self.socket}\n  podLogsDir: {self.work}/logs\n")
             elif not line.startswith(skip):
                 lines.append(line.replace("/etc/gantry/manifests", self.manifests))
@@ -79,7 +83,7 @@ class Node:
         links = subprocess.run(["ip", "-o", "link", "show", "type", "bridge"], capture_output=True, text=True).stdout
         for line in links.splitlines():
             name = line.split(": ")[1]
-            if name.startswith("gt-" + self.instance[:8]):
+            if name.startswith("gt-" + self.instance):
                 subprocess.run(["ip", "link", "del", name], stderr=subprocess.DEVNULL)
         subprocess.run(["nft", "delete", "table", "inet", f"gantry-{self.instance}"], stderr=subprocess.DEVNULL)
         subprocess.run(f"find /sys/fs/cgroup -depth -type d -path '*/gantry-{self.instance}*' -exec rmdir {{}} \\; 2>/dev/null",
@@ -99,6 +103,57 @@ class Node:
 
     def pods(self):
         return json.loads(self.get("/v1/pods"))["items"]
+
+    def pod(self, name, namespace="default"):
+        """The pod's object, or None. A static pod's name ends in the node's."""
+        found = [p for p in self.pods() if p["metadata"]["name"] == f"{name}-n1" and p["metadata"]["namespace"] == namespace]
+        return found[0] if found else None
+
+    def events(self):
+        return json.loads(self.get("/v1/events"))["items"]
+
+    def run(self, *args, check=True, **kwargs):
+        """`gantry ARGS` against this node: exit code, stdout, stderr."""
+        verb, rest = args[:1], args[1:]
+        if args[0] in ("image", "plugin"):
+            verb, rest = args[:2], args[2:]
+        done = subprocess.run([self.gantry, *verb, "--socket", self.socket, *rest], capture_output=True, text=True, timeout=60, **kwargs)
+        if check and done.returncode != 0:
+            raise AssertionError(f"gantry {' '.join(args)}: exit {done.returncode}: {done.stderr}")
+        return done
+
+    def log(self):
+        with open(os.path.join(self.work, "node.log")) as log:
+            return log.read()
+
+    def wait(self, condition, what, timeout=30):
+        """Polls until condition() is true and returns its value."""
+        deadline = time.time() + timeout
+        while True:
+            value = condition()
+            if value:
+                return value
+            if time.time() > deadline:
+                raise AssertionError(f"no {what} within {timeout}s; pods: {json.dumps(self.pods())[:3000]}\nlog:\n{self.log()[-3000:]}")
+            time.sleep(0.02)
+
+    def leftovers(self):
+        """What this instance still has on the machine apart from its empty cgroup tree, bridge and nftables table."""
+        left = [line.strip() for line in open("/proc/self/mounts") if self.work in line]
+        for directory, _, _ in os.walk("/sys/fs/cgroup"):
+            if f"/gantry-{self.instance}/" in directory and ("/pod" in directory or "/supervisors/" in directory):
+                left.append(directory)
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            if int(pid) == self.process.pid:
+                continue
+            try:
+                if f"gantry-{self.instance}/" in open(f"/proc/{pid}/cgroup").read() and " Z " not in open(f"/proc/{pid}/stat").read():
+                    left.append(f"process {pid}: " + open(f"/proc/{pid}/cmdline").read().replace("\0", " "))
+            except OSError:
+                pass
+        links = subprocess.run(["ip", "-o", "link", "show", "type", "veth"], capture_output=True, text=True).stdout
+        left += [line for line in links.splitlines() if f"gantry:{self.instance}" in line or f"master gt-{self.instance}" in line]
+        return left
 
     def load_image(self, archive):
         subprocess.run([self.gantry, "image", "load", "--socket", self.socket, os.path.join(self.images, archive)],
@@ -179,7 +234,7 @@ class PodWatch:
 
 
 def is_ready(pod):
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in pod.get("status", {}).get("conditions", []))
+    return pod is not None and any(c["type"] == "Ready" and c["status"] == "True" for c in pod.get("status", {}).get("conditions", []))
 
 
 def restarts(pod):
