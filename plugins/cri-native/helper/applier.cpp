@@ -160,8 +160,12 @@ result<void> applier::root(const tar_entry& entry) {
 }
 
 result<void> applier::file(const place& at, const data_source& data) {
-    GANTRY_CHECK(make_room(at, false));
-    base::unique_fd fd(::openat(at.parent, at.base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    base::unique_fd fd(::openat(at.parent, at.base, flags, 0600));
+    if (!fd && errno == EEXIST) {
+        GANTRY_CHECK(make_room(at, false));
+        fd.reset(::openat(at.parent, at.base, flags, 0600));
+    }
     if (!fd) return failed("openat");
     std::uint64_t end = 0;
     for (data_block block;;) {
@@ -204,6 +208,7 @@ result<void> applier::hardlink(const place& at) {
     auto name = parse_link_target(at.entry.target);
     if (!name) return bad("its hard link target " + quote(at.entry.target) + ": " + name.error().message);
     const auto target = name->path();
+    if (name->kind == name_kind::root) return bad("its hard link target is the root directory");
     if (const auto lower = summary_.lower_links.find(target); lower != summary_.lower_links.end()) {
         summary_.lower_links[at.path] = std::string(lower->second); // a link to a link
         return make_room(at, false);

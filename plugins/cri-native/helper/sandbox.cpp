@@ -69,8 +69,9 @@ constexpr const char* files[] = {"openat",    "mkdirat",    "mknodat",    "symli
                                  "fchownat",  "fchown",     "fchmod",     "fchmodat",  "utimensat", "fsetxattr",
                                  "lsetxattr", "fgetxattr",  "flistxattr", "ftruncate", "pwrite64",  "getdents64",
                                  "fchdir",    "readlinkat", "statx",      "fcntl",     "fadvise64", "copy_file_range"};
-constexpr const char* coordination[] = {"chdir", "chroot", "prctl",   "capget",          "capset", "seccomp",  "wait4", "close_range",
-                                        "kill",  "pipe2",  "getppid", "set_robust_list", "rseq",   "prlimit64"};
+constexpr const char* coordination[] = {"chdir",   "chroot",          "prctl",       "capget",   "capset",
+                                        "seccomp", "wait4",           "close_range", "kill",     "pipe2",
+                                        "getppid", "set_robust_list", "rseq",        "prlimit64"};
 constexpr std::uint64_t clone_namespaces = 0x7e020000; // every CLONE_NEW* that clone(2) takes
 
 struct filter_release {
