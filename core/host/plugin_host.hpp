@@ -15,7 +15,10 @@
 
 #include "core/config/node_config.hpp"
 #include "core/host/call.hpp"
+#include "core/host/config_check.hpp"
+#include "core/host/event_port.hpp"
 #include "core/host/journal.hpp"
+#include "core/host/plugin_state.hpp"
 #include "gantry/abi/plugin.h"
 #include "gantry/sdk/result.hpp"
 
@@ -25,29 +28,12 @@ class io_context;
 
 namespace gantry::core {
 
-/// What the node's event bus offers to plugins. Every function is called on the core loop and must not block.
-struct event_port {
-    using handler = std::function<void(const std::string& key, const std::string& bytes)>;
-
-    std::function<void(const std::string& topic, const std::string& key, const std::string& bytes)> publish{};
-    std::function<std::uint64_t(const std::string& topic, handler on_event)> subscribe{}; ///< handle > 0
-    std::function<void(std::uint64_t subscription)> unsubscribe{};
-    /// A Kubernetes Event about a pod, as JSON: {type, reason, message, pod {namespace, name, uid}}.
-    std::function<void(const std::string& instance, const std::string& event_json)> emit{};
-};
-
 struct plugin_host_options {
     node_config config{};
     std::vector<std::string> plugin_dirs{};           ///< searched for `use:` names, in order; see default_plugin_dirs()
     std::vector<gantry_plugin_main_fn> builtin{};     ///< plugins linked into this program, found before the directories
     event_port events{};
 };
-
-/// EXE_DIR/../lib/gantry/plugins and the installed library directory.
-std::vector<std::string> default_plugin_dirs();
-
-enum class plugin_state { loaded, initialised, active, draining, stopped, failed, hung, quarantined };
-std::string_view to_string(plugin_state state) noexcept;
 
 /// One line of `gantry plugins`.
 struct plugin_info {
@@ -74,6 +60,8 @@ public:
     /// Reads descriptors, verifies the files and judges the configuration; runs no plugin code yet. The error lists every
     /// fault, one a line. Blocks on file reads: call it before the loop runs.
     static result<std::unique_ptr<plugin_host>> create(boost::asio::io_context& loop, plugin_host_options options);
+    /// The same with a configuration that check_config_file() accepted, whose errors name lines.
+    static result<std::unique_ptr<plugin_host>> create(boost::asio::io_context& loop, checked_config checked, event_port events);
     /// Ends what stop() did not; blocks until the lanes that still answer have ended.
     virtual ~plugin_host() = default;
 

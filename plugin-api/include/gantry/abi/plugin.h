@@ -9,6 +9,10 @@
  *   capabilities ids this plugin offers, highest first                    array of strings, required
  *   requires     capability ids of peers it calls                         array of strings
  *   services     host service ids it cannot work without                  array of strings
+ *   operations   for a vendor's own capability ids: the members of its    object of arrays of strings
+ *                table, in order, so that peers can call them by name
+ *   traits       what a host should know before it loads the plugin:      array of strings
+ *                "owns-network" (a runtime with GANTRY_RUNTIME_OWNS_NETWORK)
  *   maxConcurrency  ops the host keeps open at once, default 64           integer
  *   config       JSON Schema of its config (subset: type, properties, required, additionalProperties, enum, items,
  *                minimum, maximum, pattern, default)                      object
