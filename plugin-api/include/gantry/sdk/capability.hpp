@@ -80,8 +80,9 @@ void complete_with(op_state& state, std::string_view function, F&& f) noexcept {
 }
 
 inline root drive(task<result<reply>> what, std::shared_ptr<op_state> state, std::string_view function) {
+    auto own = std::move(what); // a parameter would be destroyed after the scope that its awaits refer to
     try {
-        auto outcome = co_await std::move(what);
+        auto outcome = co_await std::move(own);
         state->complete(std::move(outcome));
     } catch (...) {
         auto e = thrown(state->owner()->instance(), function);

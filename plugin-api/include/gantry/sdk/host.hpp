@@ -125,19 +125,27 @@ public:
                                       stop.stop_possible() ? std::move(stop) : stop_token());
     }
 
-    // ---- for coroutines: co_await gives a result [lane]
-    // --------------------------------------------------------------
+    // ---- for coroutines: co_await gives a result [lane] -------------------------------------------------------------
+    // Arguments are used in place, so they must be variables of the coroutine, not temporaries: GCC 12 destroys a
+    // temporary aggregate or capturing lambda inside a co_await expression twice. Breaking this does not compile.
+
     /// Runs a coroutine beside the operations, until it ends or the instance stops.
     void launch(task<void> what) const;
     async<void> sleep(std::chrono::nanoseconds delay) const;
-    /// Runs f on a worker; gives what it returns (T or result<T>). f may use the coroutine's variables. Not
-    /// interruptible.
+    /// Runs f on a worker; gives what it returns (T or result<T>). Not interruptible, so f may use the coroutine's
+    /// variables: capture by reference.
     template <class F>
-    auto work(F f) const;
-    async<exit_status> run(command what) const;
-    async<reply> call(std::string_view capability, std::string_view op, request with, time_point deadline) const;
+    auto work(F&& f) const;
+    async<exit_status> run(const command& what) const;
+    async<exit_status> run(const command&& what) const = delete;
+    async<reply> call(std::string_view capability, std::string_view op, const request& with, time_point deadline) const;
+    async<reply> call(std::string_view capability, std::string_view op, const request&& with,
+                      time_point) const = delete;
+    async<reply> call(std::string_view capability, std::string_view op, std::string bytes, time_point deadline) const;
     /// Like op.item(), without blocking the lane.
-    auto send(sdk::op to, reply element) const;
+    async<void> send(sdk::op to, const reply& element) const;
+    async<void> send(sdk::op to, const reply&& element) const = delete;
+    async<void> send(sdk::op to, std::string bytes) const;
 
     const std::shared_ptr<detail::context>& context() const noexcept { return context_; }
 

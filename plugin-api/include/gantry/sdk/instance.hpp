@@ -40,7 +40,7 @@ class instance final : public instance_base {
 public:
     /// The ABI's create().
     static const gantry_plugin* create(const gantry_host* host, gantry_error_sink* sink) noexcept {
-        return caught(sink, "the constructor", "", [&]() -> const gantry_plugin* {
+        return caught(sink, "the constructor", nullptr, [&]() -> const gantry_plugin* {
             auto made = std::make_unique<instance>(host);
             return &made.release()->table_;
         });
@@ -56,12 +56,12 @@ private:
     static instance& of(void* self) noexcept { return static_cast<instance&>(*static_cast<instance_base*>(self)); }
 
     template <class F>
-    static auto caught(gantry_error_sink* sink, std::string_view function, std::string_view name, F&& f) noexcept
+    static auto caught(gantry_error_sink* sink, std::string_view function, const context* owner, F&& f) noexcept
         -> decltype(f()) {
         try {
             return f();
         } catch (...) {
-            const auto e = thrown(name, function);
+            const auto e = thrown(owner != nullptr ? owner->instance() : "?", function);
             const auto status = report(sink, e);
             if constexpr (std::is_same_v<decltype(f()), gantry_status>) {
                 return status;
@@ -74,7 +74,7 @@ private:
     template <class F>
     static gantry_status step(void* self, gantry_error_sink* sink, std::string_view function, F&& f) noexcept {
         auto& me = of(self);
-        const auto status = caught(sink, function, me.owner->instance(), [&]() -> gantry_status {
+        const auto status = caught(sink, function, me.owner.get(), [&]() -> gantry_status {
             const result<void> outcome = f(me);
             return outcome ? GANTRY_OK : report(sink, outcome.error());
         });
@@ -104,7 +104,7 @@ private:
         if constexpr (requires {
                           { P::capability(std::string_view{}) } -> std::convertible_to<const void*>;
                       }) {
-            return caught(nullptr, "capability()", "", [&]() -> const void* { return P::capability(view(id)); });
+            return caught(nullptr, "capability()", nullptr, [&]() -> const void* { return P::capability(view(id)); });
         } else {
             (void)id;
             return nullptr;

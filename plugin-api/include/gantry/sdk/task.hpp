@@ -1,7 +1,9 @@
 // task<T>: a coroutine that runs on the instance's lane.
 //
-// Lazy: it starts when it is awaited, and resumes its awaiter when it ends, without growing the stack. The task owns
-// the frame. Parameters must be values (or outlive the coroutine); a lambda that is a coroutine must not capture.
+// Lazy: it starts when it is awaited, and resumes its awaiter when it ends. A loop over tasks that end at once does not
+// grow the stack, also where the compiler makes no tail calls (-O0, sanitizers). The task owns the frame. Parameters
+// must be values (or outlive the coroutine); a lambda that is a coroutine must not capture. With GCC 12 no argument
+// inside a co_await expression may be a temporary aggregate or a lambda that captures by value.
 //
 // Cancelling an op, or stopping the instance, interrupts the await its coroutine is suspended in, once: that await
 // returns the error `cancelled`. Later awaits work again, so a coroutine can clean up with them. What is still
@@ -55,7 +57,9 @@ struct promise_base {
         bool await_ready() const noexcept { return false; }
         template <class Promise>
         std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
-            return ended.promise().continuation;
+            auto& promise = ended.promise();
+            promise.finished = true;
+            return promise.starting ? std::noop_coroutine() : promise.continuation;
         }
         void await_resume() const noexcept {}
     };
@@ -63,7 +67,9 @@ struct promise_base {
     final_awaiter final_suspend() const noexcept { return {}; }
     void unhandled_exception() noexcept { thrown = std::current_exception(); }
 
-    std::coroutine_handle<> continuation = std::noop_coroutine();
+    std::coroutine_handle<> continuation{};
+    bool starting = false; ///< the awaiter's await_suspend is on the stack
+    bool finished = false;
     coroutine_scope* scope = nullptr;
     std::exception_ptr thrown;
 };
@@ -113,10 +119,14 @@ public:
     struct awaiter {
         bool await_ready() const noexcept { return false; }
         template <class Promise>
-        std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) const noexcept {
-            frame.promise().continuation = parent;
-            frame.promise().scope = parent.promise().scope;
-            return frame;
+        bool await_suspend(std::coroutine_handle<Promise> parent) const noexcept {
+            auto& promise = frame.promise();
+            promise.continuation = parent;
+            promise.scope = parent.promise().scope;
+            promise.starting = true;
+            frame.resume();
+            promise.starting = false;
+            return !promise.finished;
         }
         T await_resume() const { return frame.promise().take(); }
         std::coroutine_handle<promise_type> frame;

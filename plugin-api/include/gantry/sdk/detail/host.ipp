@@ -131,7 +131,10 @@ inline result<std::vector<std::string>> host::keys() const {
 }
 
 namespace detail {
-inline root drive(task<void> what) { co_await std::move(what); }
+inline root drive(task<void> what) {
+    auto own = std::move(what); // a parameter would be destroyed after the scope that its awaits refer to
+    co_await std::move(own);
+}
 } // namespace detail
 
 inline void host::launch(task<void> what) const { detail::drive(std::move(what)).start(context_); }
@@ -144,40 +147,79 @@ inline async<void> host::sleep(std::chrono::nanoseconds delay) const {
     });
 }
 
-template <class F>
-auto host::work(F f) const {
-    using T = typename detail::unwrap<std::invoke_result_t<F&>>::type;
+namespace detail {
+/// Awaits f, which stays where it is, on a worker.
+template <class T, class F>
+async<T> work_in_place(const std::shared_ptr<context>& owner, F& f) {
     using awaited = async<T>;
-    return awaited([owner = context_,
-                    f = std::move(f)](const typename awaited::box& box) mutable -> result<typename awaited::stopper> {
-        GANTRY_CHECK(owner->submit([owner, box, f = std::move(f)]() mutable {
-            auto outcome = detail::run_guarded<T>(*owner, "a function on a worker", f);
+    return awaited([owner, &f](const typename awaited::box& box) -> result<typename awaited::stopper> {
+        GANTRY_CHECK(owner->submit([owner, box, &f] {
+            auto outcome = run_guarded<T>(*owner, "a function on a worker", f);
             owner->post([box, outcome = std::move(outcome)]() mutable { box->deliver(std::move(outcome)); });
         }));
-        return typename awaited::stopper{}; // f may use the coroutine's variables: it must end first
+        return typename awaited::stopper{}; // the coroutine must not go on before f has ended
     });
 }
+} // namespace detail
 
-inline async<exit_status> host::run(command what) const {
+template <class F>
+auto host::work(F&& f) const {
+    static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_copyable_v<F>,
+                  "capture by reference, or give the function object a name: GCC 12 destroys it twice otherwise");
+    using T = typename detail::unwrap<std::invoke_result_t<F&>>::type;
+    return detail::work_in_place<T>(context_, f);
+}
+
+inline async<exit_status> host::run(const command& what) const {
     using awaited = async<exit_status>;
-    return awaited([self = *this, what = std::move(what)](const awaited::box& box) -> result<awaited::stopper> {
+    return awaited([self = *this, &what](const awaited::box& box) -> result<awaited::stopper> {
         GANTRY_TRY(const auto pid, self.spawn(what, [box](exit_status status) { box->deliver(status); }));
         return awaited::stopper([self, pid] { self.kill(pid); });
     });
 }
 
-inline async<reply> host::call(std::string_view capability, std::string_view op, request with,
+inline async<reply> host::call(std::string_view capability, std::string_view op, const request& with,
                                time_point deadline) const {
     using awaited = async<reply>;
-    return awaited([self = *this, capability = std::string(capability), op = std::string(op), with = std::move(with),
+    return awaited([self = *this, capability, op, &with,
                     deadline](const awaited::box& box) -> result<awaited::stopper> {
         GANTRY_CHECK(self.call(capability, op, with, deadline, [box](result<reply> r) { box->deliver(std::move(r)); }));
         return awaited::stopper([] {}); // the host ends the call at its deadline; its reply is dropped
     });
 }
 
-inline auto host::send(sdk::op to, reply element) const {
-    return work([to = std::move(to), element = std::move(element)] { return to.item(element); });
+inline async<reply> host::call(std::string_view capability, std::string_view op, std::string bytes,
+                               time_point deadline) const {
+    using awaited = async<reply>;
+    return awaited([self = *this, capability, op, with = request{.bytes = std::move(bytes)},
+                    deadline](const awaited::box& box) -> result<awaited::stopper> {
+        GANTRY_CHECK(self.call(capability, op, with, deadline, [box](result<reply> r) { box->deliver(std::move(r)); }));
+        return awaited::stopper([] {});
+    });
+}
+
+namespace detail {
+/// Element is reply, or std::reference_wrapper<const reply> for one that stays where it is.
+template <class Element>
+async<void> send_item(const std::shared_ptr<context>& owner, op to, Element element) {
+    using awaited = async<void>;
+    return awaited([owner, item = [to = std::move(to), element = std::forward<Element>(element)] {
+                       return to.item(element);
+                   }](const awaited::box& box) -> result<awaited::stopper> {
+        GANTRY_CHECK(owner->submit([owner, box, &item] { // the await, and item with it, lives until box is served
+            auto outcome = run_guarded<void>(*owner, "a stream", item);
+            owner->post([box, outcome = std::move(outcome)] { box->deliver(outcome); });
+        }));
+        return awaited::stopper{};
+    });
+}
+} // namespace detail
+
+inline async<void> host::send(sdk::op to, const reply& element) const {
+    return detail::send_item(context_, std::move(to), std::cref(element));
+}
+inline async<void> host::send(sdk::op to, std::string bytes) const {
+    return detail::send_item(context_, std::move(to), reply{.bytes = std::move(bytes)});
 }
 
 } // namespace gantry::sdk
