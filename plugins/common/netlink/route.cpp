@@ -13,12 +13,14 @@ namespace gantry::netlink {
 
 namespace {
 
+constexpr std::uint8_t oper_up = 6; // IF_OPER_UP of linux/if.h, which does not get along with net/if.h
 constexpr std::uint16_t change_flags = NLM_F_REQUEST | NLM_F_ACK;
 constexpr std::uint16_t create_flags = change_flags | NLM_F_CREATE | NLM_F_EXCL;
 
 std::uint8_t family_of(const ip_address& a) { return a.v6 ? AF_INET6 : AF_INET; }
 
 void put_link_change(batch& b, const link_change& change) {
+    if (change.master) b.put_u32(IFLA_MASTER, static_cast<std::uint32_t>(*change.master));
     if (change.mac) b.put(IFLA_ADDRESS, *change.mac);
     if (change.mtu) b.put_u32(IFLA_MTU, *change.mtu);
     if (change.alias) b.put(IFLA_IFALIAS, change.alias->data(), change.alias->size());
@@ -56,6 +58,7 @@ link parse_link(const nlmsghdr& message) {
         switch (a.type) {
         case IFLA_IFNAME: found.name = a.text(); break;
         case IFLA_IFALIAS: found.alias = a.text(); break;
+        case IFLA_OPERSTATE: found.running = a.u8() == oper_up; break;
         case IFLA_MTU: found.mtu = a.u32(); break;
         case IFLA_MASTER: found.master = static_cast<std::int32_t>(a.u32()); break;
         case IFLA_LINK: found.peer = static_cast<std::int32_t>(a.u32()); break;

@@ -22,7 +22,8 @@ struct link {
     std::string alias{};
     mac_address mac{};
     std::uint32_t mtu = 0;
-    bool up = false; ///< administratively (IFF_UP)
+    bool up = false;      ///< administratively (IFF_UP)
+    bool running = false; ///< carries packets (IF_OPER_UP)
     std::int32_t master = 0;
     std::int32_t peer = 0;                    ///< IFLA_LINK: for a veth the index of its peer, in the peer's namespace
     std::optional<std::uint8_t> port_state{}; ///< of a bridge port (BR_STATE_*)
@@ -55,6 +56,7 @@ struct link_change {
     std::optional<std::string> alias{};
     std::optional<std::uint32_t> mtu{};
     std::optional<mac_address> mac{};
+    std::optional<std::int32_t> master{};     ///< index of the bridge it becomes a port of
     bool no_link_local = false;               ///< IPv6 address generation off; only while the link is down
     std::optional<bool> hairpin{};            ///< of a bridge port
     std::optional<std::uint8_t> port_state{}; ///< of a bridge port (BR_STATE_*)

@@ -1,13 +1,12 @@
 #include "plugins/common/netlink/socket.hpp"
 
 #include <linux/netfilter/nfnetlink.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <optional>
-#include <system_error>
-#include <thread>
+
+#include "plugins/common/netlink/netns.hpp"
 
 namespace gantry::netlink {
 
@@ -79,20 +78,12 @@ result<socket> socket::open(int protocol) {
 }
 
 result<socket> socket::open_in(int netns, int protocol) {
-    std::optional<result<socket>> opened;
-    try {
-        std::thread([&] {
-            if (::setns(netns, CLONE_NEWNET) == 0) {
-                opened.emplace(open(protocol));
-                return;
-            }
-            error e = sys_error("enter the network namespace", errno);
-            if (e.sys_errno == EINVAL) e.message += "; the descriptor is not a network namespace";
-            opened.emplace(std::move(e));
-        }).join();
-    } catch (const std::system_error& fault) {
-        return sys_error("start a thread to enter the network namespace", fault.code().value());
-    }
+    std::optional<socket> opened;
+    GANTRY_CHECK(run_in_netns(netns, [&]() -> result<void> {
+        GANTRY_TRY(auto inside, open(protocol));
+        opened.emplace(std::move(inside));
+        return {};
+    }));
     return *std::move(opened);
 }
 

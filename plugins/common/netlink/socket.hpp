@@ -36,8 +36,7 @@ class socket {
 public:
     /// protocol: NETLINK_ROUTE, NETLINK_NETFILTER, ...
     static result<socket> open(int protocol);
-    /// The same in another network namespace, from any thread: a thread made for this enters it and ends, so no thread
-    /// that serves anything else is ever inside, or left inside, a pod.
+    /// The same in another network namespace (see netns.hpp), from any thread.
     static result<socket> open_in(int netns, int protocol);
 
     /// Sends all messages in one call and waits for the acknowledgement of each that asks for one (NLM_F_ACK). Every
