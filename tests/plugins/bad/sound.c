@@ -1,0 +1,4 @@
+/* Breaks nothing: the control of the others. */
+#include "bad.h"
+
+BAD_PLUGIN("sound")
