@@ -99,6 +99,14 @@ result<void> kill_v1(const std::string& directory, bool freezable, time_point de
     return killed;
 }
 
+/// Dying takes CPU time, which a small quota gives in drops: what is about to be killed gets as much as it can use.
+void lift_quota(const std::string& directory, const char* file, const char* value) {
+    if (!write_control(directory + file, value)) return; // gone, or without the controller
+    const auto names = subgroups(directory);
+    if (!names) return;
+    for (const auto& name : *names) lift_quota(directory + "/" + name, file, value);
+}
+
 /// cgroup.kill (5.14) takes forks in flight along; false where the kernel lacks it.
 result<bool> kill_v2(const std::string& directory) {
     auto done = write_control(directory + "/cgroup.kill", "1");
@@ -166,6 +174,8 @@ result<void> hierarchy::thaw(const std::string& group) const {
 }
 
 result<void> hierarchy::kill_all(const std::string& group, time_point deadline) const {
+    if (const std::string cpu = directory(group, "cpu"); !cpu.empty())
+        version() == version::v2 ? lift_quota(cpu, "/cpu.max", "max") : lift_quota(cpu, "/cpu.cfs_quota_us", "-1");
     if (!layout_.unified.empty()) {
         GANTRY_TRY(const bool done, kill_v2(layout_.unified + group));
         if (!done) GANTRY_CHECK(kill_members(layout_.unified + group, false, deadline));
