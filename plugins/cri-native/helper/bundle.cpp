@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <sys/utsname.h>
-
 #include "plugins/cri-native/helper/config.hpp"
 #include "plugins/cri-native/helper/digest.hpp"
 #include "plugins/cri-native/helper/entry_name.hpp"
@@ -32,14 +30,19 @@ const array* array_at(const object& in, std::string_view key) {
     return found != nullptr ? found->if_array() : nullptr;
 }
 
-std::string node_architecture() {
-    utsname name{};
-    ::uname(&name);
-    const std::string_view machine = name.machine;
-    if (machine == "x86_64") return "amd64";
-    if (machine == "aarch64") return "arm64";
-    return std::string(machine);
-}
+/// GOARCH of this build: the helper runs on the node it unpacks for.
+constexpr const char* node_architecture =
+#if defined(__x86_64__)
+    "amd64";
+#elif defined(__aarch64__)
+    "arm64";
+#elif defined(__riscv)
+    "riscv64";
+#elif defined(__s390x__)
+    "s390x";
+#elif defined(__powerpc64__)
+    "ppc64le";
+#endif
 
 class reader {
 public:
@@ -141,7 +144,7 @@ private:
         if (depth == 0) return {};
         if (best == nullptr)
             return error{.code = code::unsupported,
-                         .message = "the image has no manifest for linux/" + node_architecture()};
+                         .message = std::string("the image has no manifest for linux/") + node_architecture};
         return read_descriptor(*best, top, depth);
     }
 
@@ -267,7 +270,7 @@ private:
         const auto* platform = descriptor.if_contains("platform");
         if (platform == nullptr || !platform->is_object()) return true;
         return string_at(platform->as_object(), "os") == "linux" &&
-               string_at(platform->as_object(), "architecture") == node_architecture();
+               string_at(platform->as_object(), "architecture") == node_architecture;
     }
 
     /// A bare tag ("latest") names no repository: such an image counts as unnamed.

@@ -50,6 +50,13 @@ std::string repository_of(std::string_view canonical) {
     return std::string(canonical.substr(0, at != std::string_view::npos ? at : canonical.rfind(':')));
 }
 
+/// Layers are counted by looking: one that no image names has no record.
+void drop_unused(index& records) {
+    std::set<std::string> used;
+    for (const auto& [id, image] : records.images) used.insert(image.layers.begin(), image.layers.end());
+    std::erase_if(records.layers, [&](const auto& item) { return !used.contains(item.first); });
+}
+
 result<base::unique_fd> open_directory(const std::string& path) {
     base::unique_fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd) return sys_error("open " + path, errno);
@@ -127,13 +134,14 @@ result<void> image_store::state::recover() {
         return text.error();
     }
     GANTRY_TRY(const auto names, base::list_dir(options.dir + "/layers"));
-    for (const auto& name : names)
-        if (name != empty_layer && !records.layers.contains(name)) garbage.insert(name);
     const std::set<std::string> present(names.begin(), names.end());
     std::erase_if(records.images, [&](const auto& item) { // somebody deleted a layer: the image must be fetched again
         const auto& layers = item.second.layers;
         return !std::all_of(layers.begin(), layers.end(), [&](const auto& name) { return present.contains(name); });
     });
+    drop_unused(records);
+    for (const auto& name : present)
+        if (name != empty_layer && !records.layers.contains(name)) garbage.insert(name);
     GANTRY_TRY(const auto stagings, base::list_dir(options.dir + "/staging"));
     for (const auto& name : stagings) {
         GANTRY_CHECK(wait_for_orphan(staging_dir(name)));
@@ -157,21 +165,21 @@ void image_store::state::sweep(std::unique_lock<std::mutex>& guard) {
     if (loads > 0) return;
     std::vector<std::string> doomed;
     for (const auto& name : garbage) {
+        at_step();
         const auto to = staging_dir("gone-" + name);
         if (::rename(layer_dir(name).c_str(), to.c_str()) == 0) doomed.push_back(to);
     }
     garbage.clear();
     guard.unlock();
     // A failure leaves them in staging/, which is swept at the next open.
+    if (!doomed.empty()) at_step();
     for (const auto& path : doomed) static_cast<void>(base::remove_tree(path));
     guard.lock();
 }
 
 /// The commit point. Layers that the new records do not name become garbage.
 result<void> image_store::state::write(index next) {
-    std::set<std::string> used;
-    for (const auto& [id, image] : next.images) used.insert(image.layers.begin(), image.layers.end());
-    std::erase_if(next.layers, [&](const auto& item) { return !used.contains(item.first); });
+    drop_unused(next);
     at_step();
     GANTRY_CHECK(base::write_file_atomic(index_path(), to_text(next), 0600, true));
     at_step();
