@@ -61,7 +61,7 @@ result<bool> ensure_pair(netlink::socket& route, netlink::socket& pod, int netns
                          "link " + w.host_name + " exists and is not ours: its alias is \"" + outer->alias +
                              "\", wanted \"" + w.alias + "\"");
     GANTRY_TRY(const bool wired, is_wired(route, pod, w));
-    if (wired) return false;
+    if (wired && outer->alias != w.doomed) return false;
     if (outer) {
         // The pair of a namespace before this one, or one that waited for its removal.
         GANTRY_CHECK(remove_now(route, w.host_name));
