@@ -94,7 +94,7 @@ private:
                 faults_.add(key, opened.error().message);
                 return {};
             }
-            file = std::make_shared<const plugin_file>(*std::move(opened));
+            file = std::make_shared<plugin_file>(*std::move(opened));
         }
         if (!settings.sha256.empty() && settings.sha256 != file->sha256) {
             faults_.add(entry_path(i) + ".sha256", "value \"" + settings.sha256 + "\", " + file->path + " has \"" + file->sha256 +
@@ -150,7 +150,7 @@ private:
     const plugin_sources& sources_;
     plugin_catalogue catalogue_;
     std::vector<chosen_plugin> builtin_;
-    std::map<std::string, std::shared_ptr<const plugin_file>> files_;
+    std::map<std::string, std::shared_ptr<plugin_file>> files_;
 };
 
 } // namespace

@@ -29,7 +29,7 @@ std::vector<std::string> default_plugin_dirs();
 struct chosen_plugin {
     descriptor plugin{};
     std::uint32_t index = 0;                        ///< of the plugin in its library
-    std::shared_ptr<const plugin_file> file{};      ///< verified bytes; null for a built-in plugin
+    std::shared_ptr<plugin_file> file{};            ///< verified; its bytes go when the host has copied them. Null: built in
     gantry_plugin_main_fn builtin = nullptr;
 };
 

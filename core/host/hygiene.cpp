@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <string_view>
@@ -33,6 +35,8 @@ mode_t first_umask() {
     return value;
 }
 
+std::atomic<std::size_t> environment{0}; ///< of the process: who finds a change first reports it
+
 std::size_t environment_sum() {
     std::size_t sum = 0;
     for (char** entry = ::environ; entry && *entry; ++entry)
@@ -44,7 +48,9 @@ std::size_t environment_sum() {
 
 hygiene_check::hygiene_check()
     : directory_(::open("/proc/thread-self/ns", O_PATH | O_DIRECTORY | O_CLOEXEC)), cwd_(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)),
-      umask_(first_umask()), environment_(environment_sum()) {
+      umask_(first_umask()) {
+    std::size_t unset = 0;
+    environment.compare_exchange_strong(unset, environment_sum());
     for (const auto& [file, kind] : {std::pair{"net", "netns_changed"}, {"mnt", "mntns_changed"}, {"uts", "utsns_changed"}, {"ipc", "ipcns_changed"}})
         namespaces_.push_back({.file = file,
                                .kind = kind,
@@ -89,10 +95,9 @@ void hygiene_check::check_process(std::vector<hygiene_fault>& out) {
         const bool back = ::fchdir(cwd_.get()) == 0;
         out.push_back({"cwd_changed", std::string("changed the working directory of the process") + (back ? "" : ", and it cannot be restored")});
     }
-    if (const auto now = environment_sum(); now != environment_) {
-        environment_ = now; // it cannot be put back safely: other threads may be reading it
+    const auto now = environment_sum();
+    if (environment.exchange(now) != now) // it cannot be put back safely: other threads may be reading it
         out.push_back({"environment_changed", "changed the environment of the process"});
-    }
 }
 
 std::vector<hygiene_fault> hygiene_check::all() {

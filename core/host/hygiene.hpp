@@ -46,7 +46,6 @@ private:
     dev_t cwd_device_ = 0;
     ino_t cwd_inode_ = 0;
     mode_t umask_ = 022;
-    std::size_t environment_ = 0;
     std::chrono::steady_clock::time_point checked_{};
 };
 

@@ -19,16 +19,16 @@ std::string text_of(std::chrono::milliseconds time) { return std::to_string(time
 } // namespace
 
 result<std::unique_ptr<instance>> instance::make(const node_context& node, plugin_settings settings, chosen_plugin chosen,
-                                                 std::uint32_t index) {
-    std::unique_ptr<instance> made(new instance(node, std::move(settings), std::move(chosen)));
+                                                 std::string library, std::uint32_t index) {
+    std::unique_ptr<instance> made(new instance(node, std::move(settings), std::move(chosen), std::move(library)));
     GANTRY_CHECK(made->open(index));
     return made;
 }
 
-instance::instance(const node_context& node, plugin_settings settings, chosen_plugin chosen)
+instance::instance(const node_context& node, plugin_settings settings, chosen_plugin chosen, std::string library)
     : node_(node), settings_(std::move(settings)), chosen_(std::move(chosen)), sha256_(chosen_.file ? chosen_.file->sha256 : ""),
       origin_(chosen_.file ? chosen_.file->path : "built-in plugin " + chosen_.plugin.name), interned_name_(interned(settings_.name.c_str())),
-      concurrency_(settings_.limits.max_concurrency != 0 ? settings_.limits.max_concurrency : chosen_.plugin.max_concurrency), log_(settings_.name, node.node.log_level), store_(node.node.state_root() + "/kv/" + settings_.name), main_(chosen_.builtin) {}
+      concurrency_(settings_.limits.max_concurrency != 0 ? settings_.limits.max_concurrency : chosen_.plugin.max_concurrency), log_(settings_.name, node.node.log_level), store_(node.node.state_root() + "/kv/" + settings_.name), library_(std::move(library)), main_(chosen_.builtin) {}
 
 result<void> instance::open(std::uint32_t index) {
     GANTRY_TRY(lane_, lane::start(settings_.name));
@@ -49,7 +49,10 @@ result<void> instance::open(std::uint32_t index) {
 
 instance::~instance() = default;
 
-bool instance::end(clock::time_point deadline) { return lane_->finish(deadline) && workers_->finish(deadline); }
+bool instance::end(clock::time_point deadline) {
+    lane_->post([this, deadline] { stop(deadline); }); // without effect if it has been stopped
+    return lane_->finish(deadline) && workers_->finish(deadline);
+}
 
 // ---- the plugin's life, on the lane
 
@@ -63,9 +66,8 @@ bool instance::has(std::size_t offset) const {
 
 result<gantry_plugin_main_fn> instance::library() {
     if (main_) return main_;
-    GANTRY_TRY(const auto path, install_verified(*chosen_.file, chosen_.plugin.id, node_.library_dir));
     result<gantry_plugin_main_fn> loaded = error{};
-    enter("load", 0, [&] { loaded = load_library(path, origin_); });
+    enter("load", 0, [&] { loaded = load_library(library_, origin_); });
     if (!loaded) return loaded;
     for (const auto& [begin, end] : code_around(reinterpret_cast<const void*>(*loaded))) attribute_code(begin, end, interned_name_);
     main_ = *loaded;
@@ -75,7 +77,7 @@ result<gantry_plugin_main_fn> instance::library() {
 result<void> instance::refresh_file() {
     if (main_) return {};
     GANTRY_TRY(auto file, open_plugin_file(origin_));
-    if (file.sha256 == chosen_.file->sha256) return {};
+    if (file.sha256 == sha256()) return {};
     if (!settings_.sha256.empty() && settings_.sha256 != file.sha256)
         return error{.code = code::permission, .message = name() + ": " + origin_ + " has sha256 " + file.sha256 + ", the configuration pins " + settings_.sha256};
     for (std::uint32_t i = 0; i < file.plugins.size(); ++i) {
@@ -83,11 +85,11 @@ result<void> instance::refresh_file() {
         const auto& known = chosen_.plugin;
         if (fresh.id != known.id) continue;
         if (fresh.capabilities != known.capabilities || fresh.peers != known.peers || fresh.config != known.config) break;
+        GANTRY_TRY(library_, install_verified(file, fresh.id, node_.library_dir));
         chosen_.plugin = fresh;
         chosen_.index = i;
-        chosen_.file = std::make_shared<const plugin_file>(std::move(file));
         const std::lock_guard lock(mutex_);
-        sha256_ = chosen_.file->sha256;
+        sha256_ = file.sha256;
         return {};
     }
     return error{.code = code::invalid, .message = name() + ": " + origin_ + " was replaced by a plugin with other capabilities or configuration: restart the node to use it"};
@@ -112,7 +114,6 @@ result<void> instance::load_and_init() {
         return create_and_init(**entry);
     }();
     node_.crashes->clear_loading();
-    if (main_) chosen_.file.reset(); // its bytes are mapped from the copy now
     report(hygiene_->all(), "init");
     if (outcome || !plugin_) return outcome;
     if (initialised_) {
@@ -288,7 +289,7 @@ void instance::watch(clock::time_point now) {
         before = state_before_hang_;
     }
     if (before == plugin_state::active) set_state(plugin_state::active);
-    else set_state(plugin_state::failed, name() + " hung while it was started: run `gantry plugin enable " + name() + "`");
+    else set_state(plugin_state::failed, name() + " hung while it was " + std::string(to_string(before)) + ": run `gantry plugin enable " + name() + "`");
 }
 
 plugin_state instance::state() const {

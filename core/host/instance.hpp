@@ -51,8 +51,9 @@ class instance {
 public:
     using clock = std::chrono::steady_clock;
 
+    /// library: the verified copy that is to be loaded; empty for a built-in plugin.
     static result<std::unique_ptr<instance>> make(const node_context& node, plugin_settings settings, chosen_plugin chosen,
-                                                  std::uint32_t index);
+                                                  std::string library, std::uint32_t index);
     ~instance();
     /// Ends lane and workers; false when a thread still runs plugin code, which may use this object at any time: leave it
     /// be, then. The alarms have been stopped before.
@@ -118,7 +119,7 @@ public:
     void enter_worker(std::uint64_t op, const std::function<void()>& code);
 
 private:
-    instance(const node_context& node, plugin_settings settings, chosen_plugin chosen);
+    instance(const node_context& node, plugin_settings settings, chosen_plugin chosen, std::string library);
     result<void> open(std::uint32_t index);
     result<gantry_plugin_main_fn> library();
     result<void> create_and_init(const gantry_plugin_entry& entry);
@@ -150,6 +151,7 @@ private:
 
     // Of the lane.
     bool initialised_ = false;
+    std::string library_;
     std::unique_ptr<hygiene_check> hygiene_;
     unsigned forks_seen_ = 0;
     gantry_plugin_main_fn main_ = nullptr;

@@ -146,6 +146,15 @@ result<std::string> install_verified(const plugin_file& file, const std::string&
     return path;
 }
 
+void remove_other_copies(const std::string& dir, const std::vector<std::string>& keep) {
+    const auto names = base::list_dir(dir);
+    if (!names) return;
+    for (const auto& name : *names) {
+        const auto path = dir + "/" + name;
+        if (std::find(keep.begin(), keep.end(), path) == keep.end()) ::unlink(path.c_str());
+    }
+}
+
 result<std::string> choose_library_dir(const std::vector<std::string>& dirs) {
     for (const auto& dir : dirs) {
         GANTRY_CHECK(base::make_dirs(dir, 0700));

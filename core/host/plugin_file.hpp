@@ -40,6 +40,9 @@ plugin_catalogue scan_plugin_dirs(const std::vector<std::string>& dirs);
 /// names: a path by content never yields other code than its own. [any, blocks]
 result<std::string> install_verified(const plugin_file& file, const std::string& id, const std::string& dir);
 
+/// Removes the copies of earlier runs: everything in `dir` but the paths to keep. [any, blocks]
+void remove_other_copies(const std::string& dir, const std::vector<std::string>& keep);
+
 /// The first of `dirs` (made, 0700) whose filesystem lets code be mapped: /run is often mounted noexec.
 result<std::string> choose_library_dir(const std::vector<std::string>& dirs);
 

@@ -52,9 +52,7 @@ struct shared_parts {
 class host_impl final : public plugin_host {
 public:
     host_impl(asio::io_context& loop, checked_config checked)
-        : loop_(loop), config_(std::move(checked.config)), bound_(std::move(checked.bound)), shared_(std::make_unique<shared_parts>()) {
-        for (const auto& warning : checked.warnings) log::warn(warning);
-    }
+        : loop_(loop), config_(std::move(checked.config)), bound_(std::move(checked.bound)), shared_(std::make_unique<shared_parts>()) {}
 
     ~host_impl() override {
         shared_->alarms.stop();
@@ -85,8 +83,9 @@ public:
         context.events = std::make_shared<const event_port>(std::move(events));
         context.peer = [this](const instance& caller, std::string_view capability) { return peer_of(caller, capability); };
         GANTRY_TRY(context.library_dir, choose_library_dir({node.run_root() + "/lib", node.state_root() + "/lib"}));
+        GANTRY_TRY(const auto libraries, install(plugins, context.library_dir));
         for (std::uint32_t i = 0; i < plugins.size(); ++i) {
-            GANTRY_TRY(auto made, instance::make(context, config_.plugins[i], std::move(plugins[i]), i));
+            GANTRY_TRY(auto made, instance::make(context, config_.plugins[i], std::move(plugins[i]), libraries[i], i));
             if (const auto found = quarantined.find(made->name()); found != quarantined.end()) {
                 made->set_state(plugin_state::quarantined, made->name() + " is quarantined: " + found->second);
                 log::error("plugin is quarantined", {{"plugin", made->name()}, {"reason", found->second}});
@@ -189,6 +188,20 @@ public:
     op_journal& journal() override { return shared_->journal; }
 
 private:
+    /// Copies the verified bytes to where they are loaded from, and lets go of them.
+    static result<std::vector<std::string>> install(const std::vector<chosen_plugin>& plugins, const std::string& dir) {
+        std::vector<std::string> libraries;
+        for (const auto& one : plugins) {
+            libraries.emplace_back();
+            if (!one.file) continue;
+            GANTRY_TRY(libraries.back(), install_verified(*one.file, one.plugin.id, dir));
+        }
+        for (const auto& one : plugins)
+            if (one.file) std::string().swap(one.file->bytes);
+        remove_other_copies(dir, libraries);
+        return libraries;
+    }
+
     instance* find(std::string_view name) const {
         for (const auto& one : instances_)
             if (one->name() == name) return one.get();
@@ -267,8 +280,8 @@ private:
 
     asio::awaitable<void> shut_down(instance& one, clock_type::time_point deadline) {
         const auto state = one.state();
-        if (state != plugin_state::active && state != plugin_state::initialised) co_return;
-        one.set_state(plugin_state::draining);
+        if (state == plugin_state::hung || state == plugin_state::quarantined) co_return;
+        if (state == plugin_state::active) one.set_state(plugin_state::draining);
         one.ops().cancel_endless();
         if (state == plugin_state::active) {
             co_await on_lane(one, [deadline](instance& it) {
@@ -286,6 +299,7 @@ private:
             it.stop(until);
             return result<void>{};
         });
+        if (outcome && state == plugin_state::failed) co_return; // it keeps its reason
         if (outcome) one.set_state(plugin_state::stopped);
         else one.ops().fail_all(one.name() + " does not stop");
     }
@@ -335,6 +349,7 @@ result<std::unique_ptr<plugin_host>> plugin_host::create(asio::io_context& loop,
 result<std::unique_ptr<plugin_host>> plugin_host::create(asio::io_context& loop, plugin_host_options options) {
     parsed_config parsed{.config = std::move(options.config), .faults = fault_list("node config", {})};
     GANTRY_TRY(auto checked, check_config(std::move(parsed), {.dirs = std::move(options.plugin_dirs), .builtin = std::move(options.builtin)}));
+    for (const auto& warning : checked.warnings) log::warn(warning);
     return make_host(loop, std::move(checked), std::move(options.events));
 }
 
