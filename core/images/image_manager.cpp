@@ -8,7 +8,6 @@
 #include "core/images/reference.hpp"
 #include "core/kernel/cri_client.hpp"
 #include "core/kernel/signal.hpp"
-#include "core/kernel/spawn.hpp"
 #include "core/pod/go_duration.hpp"
 
 namespace gantry::core {
@@ -18,12 +17,17 @@ namespace asio = boost::asio;
 struct image_manager::pull {
     std::optional<result<void>> outcome;
     std::list<signal*> waiters;
-    asio::cancellation_signal stop;
+    std::shared_ptr<asio::cancellation_signal> stop;
 };
 
 image_manager::image_manager(asio::any_io_executor executor, event_recorder& events)
-    : executor_(std::move(executor)), events_(events) {}
+    : executor_(executor), events_(events), running_(std::move(executor)) {}
 image_manager::~image_manager() = default;
+
+asio::awaitable<void> image_manager::stop() {
+    running_.cancel();
+    co_await running_.join();
+}
 
 asio::awaitable<void> image_manager::run_pull(std::shared_ptr<pull> p, plugin_client& client, std::string name,
                                               std::string pod_key, std::string uid) {
@@ -43,7 +47,7 @@ asio::awaitable<result<void>> image_manager::join_pull(const image_request& requ
     } else {
         p = std::make_shared<pull>();
         pulls_.emplace(key, p);
-        spawn(executor_, run_pull(p, *request.client, name, request.pod_key, request.origin.uid), p->stop.slot());
+        p->stop = running_.add(run_pull(p, *request.client, name, request.pod_key, request.origin.uid));
     }
     signal done(executor_);
     const auto self = p->waiters.insert(p->waiters.end(), &done);
@@ -51,7 +55,7 @@ asio::awaitable<result<void>> image_manager::join_pull(const image_request& requ
     while (woken && !p->outcome) woken = co_await done.wait();
     p->waiters.erase(self);
     if (p->outcome) co_return *p->outcome;
-    if (p->waiters.empty()) p->stop.emit(asio::cancellation_type::terminal);
+    if (p->waiters.empty()) p->stop->emit(asio::cancellation_type::terminal);
     co_return error{.code = code::cancelled, .message = "pull of " + name + ": cancelled"};
 }
 
@@ -79,6 +83,7 @@ asio::awaitable<std::variant<image_facts, image_failure>> image_manager::ensure(
 
     if (request.policy != "Always") {
         auto present = co_await image_status(*request.client, ref, *name);
+        if (!present && present.error().code == code::cancelled) co_return image_failure{};
         if (!present) {
             auto message = "Failed to inspect image " + shown + ": " + present.error().message;
             say(true, "InspectFailed", message);
@@ -106,6 +111,7 @@ asio::awaitable<std::variant<image_facts, image_failure>> image_manager::ensure(
     }
     say(false, "Pulling", "Pulling image " + shown);
     auto pulled = co_await join_pull(request, *name);
+    if (!pulled && pulled.error().code == code::cancelled) co_return image_failure{};
     if (!pulled) {
         const auto now = std::chrono::system_clock::now();
         history.delay.step(0, now, now, request.pacing);

@@ -11,6 +11,7 @@
 
 #include "core/host/call.hpp"
 #include "core/kernel/kube_event.hpp"
+#include "core/kernel/spawn.hpp"
 #include "core/pod/backoff.hpp"
 #include "core/pod/cri.hpp"
 
@@ -46,9 +47,13 @@ public:
     image_manager(const image_manager&) = delete;
     image_manager& operator=(const image_manager&) = delete;
 
-    /// history belongs to the pod and outlives the call. Cancelling leaves a pull running as long as others wait for it.
+    /// history belongs to the pod and outlives the call. Cancelling leaves a pull running as long as others wait for it;
+    /// the failure is then empty.
     boost::asio::awaitable<std::variant<image_facts, image_failure>> ensure(const image_request& request,
                                                                             pull_history& history);
+
+    /// Cancels every pull and waits for its end.
+    boost::asio::awaitable<void> stop();
 
 private:
     struct pull;
@@ -60,6 +65,7 @@ private:
     boost::asio::any_io_executor executor_;
     event_recorder& events_;
     std::map<std::pair<plugin_client*, std::string>, std::shared_ptr<pull>> pulls_;
+    task_group running_;
 };
 
 } // namespace gantry::core

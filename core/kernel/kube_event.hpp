@@ -10,19 +10,21 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.hpp"
+
 namespace gantry::core {
 
-using wall_time = std::chrono::system_clock::time_point;
+using base::wall_time;
 
 struct kube_event {
     std::uint64_t id = 0; ///< given by the recorder; stays when the event repeats
     bool warning = false;
-    std::string reason;
-    std::string message;
-    std::string namespace_;
-    std::string pod;
-    std::string uid;
-    std::string field_path; ///< "spec.containers{web}", or empty for the pod itself
+    std::string reason{};
+    std::string message{};
+    std::string namespace_{};
+    std::string pod{};
+    std::string uid{};
+    std::string field_path{}; ///< "spec.containers{web}", or empty for the pod itself
     std::uint32_t count = 1;
     wall_time first_seen{};
     wall_time last_seen{};

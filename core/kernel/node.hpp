@@ -16,6 +16,7 @@
 #include "core/host/call.hpp"
 #include "core/kernel/topic.hpp"
 #include "core/kernel/views.hpp"
+#include "core/pod/backoff.hpp"
 
 namespace gantry::core {
 
@@ -34,7 +35,9 @@ struct node_options {
     std::map<std::string, std::string> labels; ///< of the Node, for nodeSelector
     std::int64_t max_pods = 110;
     std::int64_t pod_pids_limit = -1;          ///< -1: unlimited
-    std::chrono::seconds audit_period{60};
+    std::chrono::milliseconds audit_period{60'000};
+    backoff_policy restart_backoff{};
+    backoff_policy pull_backoff{};
 };
 
 /// A runtime with its image service. handler is a key of bind.runtime.handlers, empty for the default one; several

@@ -4,6 +4,7 @@
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 namespace gantry::core {
@@ -32,6 +33,9 @@ asio::awaitable<bool> signal::wait() { return wait_until(std::chrono::steady_clo
 asio::awaitable<bool> signal::wait_until(std::chrono::steady_clock::time_point until) {
     auto& s = *state_;
     if (std::exchange(s.notified, false)) co_return true;
+    // What was cancelled before this wait began would not end it.
+    const auto cancellation = co_await asio::this_coro::cancellation_state;
+    if (cancellation.cancelled() != asio::cancellation_type::none) co_return false;
     s.timer.expires_at(until);
     boost::system::error_code ec;
     co_await s.timer.async_wait(asio::redirect_error(asio::use_awaitable, ec));

@@ -33,10 +33,6 @@ void report(std::exception_ptr failure) {
 
 } // namespace
 
-void spawn(const asio::any_io_executor& executor, asio::awaitable<void> task, asio::cancellation_slot slot) {
-    asio::co_spawn(executor, quiet(std::move(task)), asio::bind_cancellation_slot(slot, report));
-}
-
 asio::awaitable<void> run_cancellable(asio::awaitable<void> task, asio::cancellation_signal& stop) {
     const auto executor = co_await asio::this_coro::executor;
     co_await asio::co_spawn(executor, quiet(std::move(task)),
@@ -51,7 +47,7 @@ asio::awaitable<bool> is_cancelled() {
 struct task_group::state {
     explicit state(asio::any_io_executor executor) : done(std::move(executor)) {}
 
-    std::list<asio::cancellation_signal> running;
+    std::list<std::shared_ptr<asio::cancellation_signal>> running;
     signal done;
 };
 
@@ -59,35 +55,38 @@ task_group::task_group(asio::any_io_executor executor)
     : executor_(std::move(executor)), state_(std::make_shared<state>(executor_)) {}
 task_group::~task_group() = default;
 
-void task_group::add(asio::awaitable<void> task) {
+std::shared_ptr<asio::cancellation_signal> task_group::add(asio::awaitable<void> task) {
     auto s = state_;
-    const auto self = s->running.emplace(s->running.end());
+    auto stop = std::make_shared<asio::cancellation_signal>();
+    const auto self = s->running.insert(s->running.end(), stop);
     asio::co_spawn(executor_, quiet(std::move(task)),
-                   asio::bind_cancellation_slot(self->slot(), [s, self](std::exception_ptr failure) {
+                   asio::bind_cancellation_slot(stop->slot(), [s, self](std::exception_ptr failure) {
                        report(failure);
                        s->running.erase(self);
                        s->done.notify();
                    }));
+    return stop;
 }
 
 std::size_t task_group::size() const { return state_->running.size(); }
 
 void task_group::cancel() {
     // A task that ends at once leaves the list while it is walked.
-    for (auto it = state_->running.begin(); it != state_->running.end();) {
-        auto& one = *it++;
-        one.emit(asio::cancellation_type::terminal);
-    }
+    const auto all = state_->running;
+    for (const auto& one : all) one->emit(asio::cancellation_type::terminal);
 }
 
-asio::awaitable<void> task_group::join() {
+asio::awaitable<bool> task_group::join() {
     const auto s = state_;
+    bool cancelled = false;
     while (!s->running.empty()) {
         if (co_await s->done.wait()) continue;
+        cancelled = true;
         cancel();
-        // This coroutine is cancelled for good, so its own waits return at once: let the tasks' completions wake it.
+        // A cancelled coroutine cannot wait any more: from here on the tasks' ends wake it.
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
     }
+    co_return !cancelled;
 }
 
 } // namespace gantry::core

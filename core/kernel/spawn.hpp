@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -12,10 +11,6 @@
 #include "core/kernel/signal.hpp"
 
 namespace gantry::core {
-
-/// Runs the task on its own; an exception that leaves it is logged. slot: cancels it.
-void spawn(const boost::asio::any_io_executor& executor, boost::asio::awaitable<void> task,
-           boost::asio::cancellation_slot slot = {});
 
 /// Runs the task inside the calling coroutine, but with a cancellation of its own instead of the caller's.
 boost::asio::awaitable<void> run_cancellable(boost::asio::awaitable<void> task, boost::asio::cancellation_signal& stop);
@@ -31,12 +26,14 @@ public:
     task_group(const task_group&) = delete;
     task_group& operator=(const task_group&) = delete;
 
-    void add(boost::asio::awaitable<void> task);
+    /// The result cancels this one task.
+    std::shared_ptr<boost::asio::cancellation_signal> add(boost::asio::awaitable<void> task);
     std::size_t size() const;
     /// Cancels every task that still runs.
     void cancel();
-    /// Returns when none runs any more. Cancelling the waiting coroutine cancels the tasks and still waits for them.
-    boost::asio::awaitable<void> join();
+    /// Returns when none runs any more. When the waiting coroutine is cancelled, so are the tasks: they are still waited
+    /// for, and the answer is false. The coroutine's own cancellation is used up by that.
+    boost::asio::awaitable<bool> join();
 
 private:
     struct state;

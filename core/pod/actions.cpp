@@ -12,7 +12,7 @@ namespace {
 /// The sandbox that containers may be started in; nullptr when a new one is needed.
 const sandbox_view* usable_sandbox(const model::pod_spec& spec, const runtime_view& view) {
     const auto* newest = view.sandbox();
-    if (newest == nullptr || !newest->ready || newest->host_network != spec.host_network) return nullptr;
+    if (newest == nullptr || !newest->ready || newest->host_network.value_or(spec.host_network) != spec.host_network) return nullptr;
     const auto ready = std::count_if(view.sandboxes.begin(), view.sandboxes.end(), [](auto& s) { return s.ready; });
     const bool lost = std::any_of(view.containers.begin(), view.containers.end(), [&](const container_view& c) {
         return c.sandbox_id == newest->id && c.reason == supervisor_lost;
@@ -20,9 +20,14 @@ const sandbox_view* usable_sandbox(const model::pod_spec& spec, const runtime_vi
     return ready == 1 && !lost ? newest : nullptr;
 }
 
+/// Whether a new sandbox would have work. What still runs in the old one is going to be killed.
 bool needs_pod(const model::pod_spec& spec, const runtime_view& view) {
-    return std::any_of(spec.containers.begin(), spec.containers.end(),
-                       [&](const model::container& c) { return needs_start(spec, c, view.newest(c.name)); });
+    constexpr std::int32_t killed = 137;
+    return std::any_of(spec.containers.begin(), spec.containers.end(), [&](const model::container& c) {
+        const auto* newest = view.newest(c.name);
+        if (newest != nullptr && newest->phase == container_phase::running) return restarts(policy_of(spec, c), killed);
+        return needs_start(spec, c, newest);
+    });
 }
 
 /// Progress of the init containers in one sandbox.

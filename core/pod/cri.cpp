@@ -200,7 +200,8 @@ sandbox_view to_view(const cri::PodSandboxStatus& status) {
     out.attempt = status.metadata().attempt();
     out.created_at = from_unix_nanos(status.created_at());
     out.ready = status.state() == cri::SANDBOX_READY;
-    out.host_network = status.linux().namespaces().options().network() == cri::NODE;
+    if (status.linux().namespaces().has_options())
+        out.host_network = status.linux().namespaces().options().network() == cri::NODE;
     if (!status.network().ip().empty()) out.ips.push_back(status.network().ip());
     for (const auto& ip : status.network().additional_ips()) out.ips.push_back(ip.ip());
     return out;

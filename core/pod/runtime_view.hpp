@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,7 @@ struct sandbox_view {
     base::wall_time created_at{};
     std::uint32_t attempt = 0;
     bool ready = false;
-    bool host_network = false;
+    std::optional<bool> host_network{}; ///< nothing: the runtime does not say
 };
 
 struct runtime_view {
