@@ -10,7 +10,11 @@ node_pid=
 
 say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
 fail() { echo "demo: $*" >&2; exit 1; }
-g() { local verb=$1; shift; "$gantry" "$verb" --socket "$socket" "$@"; }
+g() {
+    local verbs=("$1"); shift
+    [ "${verbs[0]}" != image ] || { verbs+=("$1"); shift; }
+    "$gantry" "${verbs[@]}" --socket "$socket" "$@"
+}
 show() { echo "\$ gantry $*"; g "$@"; }
 
 # wait_for SECONDS WHAT COMMAND...: until the command succeeds
