@@ -45,7 +45,7 @@ result<std::string> find_helper(const settings& from, std::string_view name) {
         if (n < 0) return sys_error("readlink /proc/self/exe", errno);
         std::string dir(exe, static_cast<std::size_t>(n));
         dir.resize(dir.rfind('/'));
-        for (const char* place : {"", "/../libexec/gantry", "/../bin"}) {
+        for (const char* place : {"/../lib/gantry/libexec", "/../libexec/gantry"}) {
             std::string path = dir + place + "/" + std::string(name);
             if (usable(path)) return path;
         }
