@@ -43,7 +43,7 @@ asio::awaitable<std::set<std::string>> images_in_use(api& to) {
     std::set<std::string> ids;
     op_request request;
     request.bytes = runtime::v1::ListContainersRequest().SerializeAsString();
-    auto reply = co_await to.host.runtime("")->call(GANTRY_OP(GANTRY_RUNTIME, gantry_runtime, list_containers), std::move(request), {});
+    auto reply = co_await to.host.runtime("")->call(GANTRY_OP(GANTRY_RUNTIME, gantry_runtime, list_containers), std::move(request));
     auto list = parse<runtime::v1::ListContainersResponse>(std::move(reply));
     if (list)
         for (const auto& container : list->containers()) ids.insert(container.image_ref());
@@ -59,7 +59,7 @@ asio::awaitable<void> list_images(api& to, http_request, responder& answer) {
     const auto used = co_await images_in_use(to);
     op_request request;
     request.bytes = runtime::v1::ListImagesRequest().SerializeAsString();
-    auto reply = co_await images->call(GANTRY_OP(GANTRY_IMAGE, gantry_image, list_images), std::move(request), {});
+    auto reply = co_await images->call(GANTRY_OP(GANTRY_IMAGE, gantry_image, list_images), std::move(request));
     auto list = parse<runtime::v1::ListImagesResponse>(std::move(reply));
     if (!list) {
         co_await answer.fail(list.error());
@@ -91,7 +91,7 @@ asio::awaitable<void> remove_image(api& to, http_request request, responder& ans
     status_message.mutable_image()->set_image(ref);
     op_request status_request;
     status_request.bytes = status_message.SerializeAsString();
-    auto status_reply = co_await images->call(GANTRY_OP(GANTRY_IMAGE, gantry_image, image_status), std::move(status_request), {});
+    auto status_reply = co_await images->call(GANTRY_OP(GANTRY_IMAGE, gantry_image, image_status), std::move(status_request));
     auto status = parse<runtime::v1::ImageStatusResponse>(std::move(status_reply));
     if (status && !status->has_image())
         status = error{.code = code::not_found, .message = "no image \"" + ref + "\"; `gantry images` lists what there is"};
@@ -103,7 +103,7 @@ asio::awaitable<void> remove_image(api& to, http_request request, responder& ans
     message.mutable_image()->set_image(ref);
     op_request remove_request;
     remove_request.bytes = message.SerializeAsString();
-    auto removed = co_await images->call(GANTRY_OP(GANTRY_IMAGE, gantry_image, remove_image), std::move(remove_request), {});
+    auto removed = co_await images->call(GANTRY_OP(GANTRY_IMAGE, gantry_image, remove_image), std::move(remove_request));
     const base::json::object done;
     if (removed)
         co_await answer.json(done);

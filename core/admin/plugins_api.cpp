@@ -55,8 +55,9 @@ asio::awaitable<void> set_level(api& to, http_request request, responder& answer
     result<void> set = error{.code = code::invalid,
                              .message = "log level \"" + request.params["level"] + "\" is none of debug, info, warn, error"};
     if (level) set = to.host.set_log_level(request.params["plugin"], *level);
+    const base::json::object done;
     if (set)
-        co_await answer.json(base::json::object{});
+        co_await answer.json(done);
     else
         co_await answer.fail(set.error());
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
@@ -64,6 +65,10 @@ public:
     /// Submits the op and waits for its completion, its deadline, or cancellation. Errors of the host: timeout,
     /// cancelled, unavailable (instance stopped, hung or quarantined), unsupported (the table has no such member).
     virtual boost::asio::awaitable<result<op_reply>> call(op_ref op, op_request request, call_options options) = 0;
+    /// The same with the default options. (A `call_options{}` written inside a co_await is what GCC 12 miscompiles.)
+    boost::asio::awaitable<result<op_reply>> call(op_ref op, op_request request) {
+        return call(op, std::move(request), call_options{});
+    }
 };
 
 } // namespace gantry::core

@@ -73,7 +73,7 @@ asio::awaitable<void> node::impl::boot() {
         op_request request;
         request.bytes = "{}";
         auto reply = co_await clients.resources->call(GANTRY_OP(GANTRY_RESOURCES, gantry_resources, capacity),
-                                                      std::move(request), call_options{});
+                                                      std::move(request));
         if (reply) {
             const auto value = base::parse_json(reply->bytes, "capacity");
             const json::value none;
@@ -137,7 +137,7 @@ asio::awaitable<void> node::impl::remove_orphan_cgroups() {
     op_request list;
     list.bytes = "{}";
     auto reply = co_await clients.resources->call(GANTRY_OP(GANTRY_RESOURCES, gantry_resources, list_pods),
-                                                  std::move(list), call_options{});
+                                                  std::move(list));
     const auto body = reply ? base::parse_json(reply->bytes, "list_pods") : result<json::value>(reply.error());
     if (!body) {
         log::warn("pod cgroups cannot be listed", {{"error", body.error().message}});
@@ -157,7 +157,7 @@ asio::awaitable<void> node::impl::remove_orphan_cgroups() {
         remove.bytes = base::to_text(body_out);
         remove.key = uid;
         auto removed = co_await clients.resources->call(GANTRY_OP(GANTRY_RESOURCES, gantry_resources, remove_pod),
-                                                        std::move(remove), call_options{});
+                                                        std::move(remove));
         if (!removed) log::warn("a pod's cgroup stays", {{"uid", uid}, {"error", removed.error().message}});
     }
 }

@@ -96,7 +96,8 @@ asio::awaitable<result<void>> runtime_feed::collect(found_pods& found, std::vect
             pod.view.merge(it->second);
             continue;
         }
-        auto status = co_await sandbox_status(*slot_->runtime, {s.uid, s.namespace_ + "/" + s.name}, s.id);
+        const pod_tag tag{s.uid, s.namespace_ + "/" + s.name};
+        auto status = co_await sandbox_status(*slot_->runtime, tag, s.id);
         if (status)
             pod.view.merge(*std::move(status));
         else if (status.error().code != code::not_found)
@@ -110,7 +111,8 @@ asio::awaitable<result<void>> runtime_feed::collect(found_pods& found, std::vect
             pod.view.merge(it->second);
             continue;
         }
-        auto status = co_await container_status(*slot_->runtime, {c.uid, pod.namespace_ + "/" + pod.name}, c.id);
+        const pod_tag tag{c.uid, pod.namespace_ + "/" + pod.name};
+        auto status = co_await container_status(*slot_->runtime, tag, c.id);
         if (!status) {
             if (status.error().code == code::not_found) continue;
             co_return std::move(status).error();
