@@ -64,6 +64,7 @@ void error_catcher::set(gantry_error_sink* self, const gantry_error* from) noexc
     if (!from) return;
     owner.error_ = copy_error(*from, owner.who_);
     owner.caught_ = true;
+    owner.silent_ = !REACHES(*from, message) || from->message.n == 0;
 }
 
 result<void> error_catcher::outcome(gantry_status status) {

@@ -32,6 +32,8 @@ public:
     gantry_error_sink* sink() noexcept { return &sink_.base; }
     /// The outcome of a call that returned `status`.
     result<void> outcome(gantry_status status);
+    /// The call failed and nothing said why.
+    bool silent() const noexcept { return silent_; }
 
 private:
     struct owned_sink {
@@ -43,6 +45,7 @@ private:
     std::string who_;
     error error_{};
     bool caught_ = false;
+    bool silent_ = true;
     owned_sink sink_{{sizeof(gantry_error_sink), 0, &set}, this};
 };
 

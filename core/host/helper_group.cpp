@@ -97,7 +97,7 @@ result<std::unique_ptr<helper_groups>> helper_groups::open(const std::string& no
     return last;
 }
 
-helper_groups::~helper_groups() {
+void helper_groups::leave() const {
     ::rmdir(dir_.c_str());
     ::rmdir(dir_.substr(0, dir_.rfind('/')).c_str()); // stays while others use it
 }

@@ -34,8 +34,9 @@ class helper_groups {
 public:
     /// Kills and removes what an earlier run left there. Without a usable cgroup hierarchy the error says why.
     static result<std::unique_ptr<helper_groups>> open(const std::string& node_instance);
+    ~helper_groups() { leave(); }
     /// Removes the directory if it is empty.
-    ~helper_groups();
+    void leave() const;
 
     result<std::unique_ptr<helper_group>> create(const std::string& name);
 

@@ -67,7 +67,8 @@ bool instance::has(std::size_t offset) const {
 result<gantry_plugin_main_fn> instance::library() {
     if (main_) return main_;
     result<gantry_plugin_main_fn> loaded = error{};
-    enter("load", 0, [&] { loaded = load_library(library_, origin_); });
+    const auto thrown = enter("load", 0, [&] { loaded = load_library(library_, origin_); });
+    if (thrown) return error{.message = origin_ + " cannot be loaded: a constructor of it threw: " + *thrown};
     if (!loaded) return loaded;
     for (const auto& [begin, end] : code_around(reinterpret_cast<const void*>(*loaded))) attribute_code(begin, end, interned_name_);
     main_ = *loaded;
@@ -109,7 +110,8 @@ result<void> instance::load_and_init() {
     auto outcome = [&]() -> result<void> {
         GANTRY_TRY(const auto main, library());
         result<const gantry_plugin_entry*> entry = error{};
-        enter("load", 0, [&] { entry = check_entry(main, origin_, chosen_.plugin, chosen_.index); });
+        const auto thrown = enter("load", 0, [&] { entry = check_entry(main, origin_, chosen_.plugin, chosen_.index); });
+        if (thrown) return error{.message = origin_ + ": gantry_plugin_main threw: " + *thrown};
         if (!entry) return std::move(entry).error();
         return create_and_init(**entry);
     }();
@@ -126,23 +128,34 @@ result<void> instance::load_and_init() {
 
 result<void> instance::create_and_init(const gantry_plugin_entry& entry) {
     metrics_.reset();
-    error_catcher creating(name() + ": create");
-    enter("create", 0, [&] { plugin_ = entry.create(chosen_.index, services_->host(), creating.sink()); });
-    if (!plugin_) {
-        auto failed = creating.outcome(GANTRY_INTERNAL);
-        return std::move(failed).error();
+    const auto created = enter_checked("create", [&](gantry_error_sink* sink) {
+        plugin_ = entry.create(chosen_.index, services_->host(), sink);
+        return plugin_ ? GANTRY_OK : GANTRY_INTERNAL;
+    });
+    if (!created) {
+        plugin_ = nullptr;
+        return created;
     }
     if (!has(offsetof(gantry_plugin, init)) || !has(offsetof(gantry_plugin, capability)) || !has(offsetof(gantry_plugin, destroy))) {
         plugin_ = nullptr;
         return error{.code = code::invalid, .message = origin_ + ": its instance lacks init, capability or destroy; the plugin must be rebuilt"};
     }
-    error_catcher initialising(name() + ": init");
-    gantry_status status = GANTRY_INTERNAL;
-    enter("init", 0, [&] { status = plugin_->init(plugin_->self, initialising.sink()); });
+    const auto ready = enter_checked("init", [&](gantry_error_sink* sink) { return plugin_->init(plugin_->self, sink); });
     metrics_.freeze();
-    GANTRY_CHECK(initialising.outcome(status));
+    if (!ready) return ready;
     initialised_ = true;
     return take_tables();
+}
+
+/// A call that returns a status and sets an error: what the plugin forgot to say is said for it, and counted.
+result<void> instance::enter_checked(const char* what, const std::function<gantry_status(gantry_error_sink*)>& code) {
+    error_catcher errors(name() + ": " + what);
+    gantry_status status = GANTRY_INTERNAL;
+    if (const auto thrown = enter(what, 0, [&] { status = code(errors.sink()); }))
+        return error{.message = name() + ": " + what + " threw: " + *thrown};
+    auto outcome = errors.outcome(status);
+    if (!outcome && errors.silent()) misbehaved("error_without_message", outcome.error().message);
+    return outcome;
 }
 
 result<void> instance::take_tables() {
@@ -164,11 +177,9 @@ result<void> instance::take_tables() {
 
 result<void> instance::activate() {
     if (has(offsetof(gantry_plugin, activate))) {
-        error_catcher activating(name() + ": activate");
-        gantry_status status = GANTRY_INTERNAL;
-        enter("activate", 0, [&] { status = plugin_->activate(plugin_->self, activating.sink()); });
+        auto outcome = enter_checked("activate", [&](gantry_error_sink* sink) { return plugin_->activate(plugin_->self, sink); });
         report(hygiene_->all(), "activate");
-        if (auto outcome = activating.outcome(status); !outcome) {
+        if (!outcome) {
             stop(clock::now() + ending_time);
             return outcome;
         }
@@ -229,11 +240,17 @@ void instance::post(const char* what, std::uint64_t op, std::function<void()> co
 void instance::enter_worker(std::uint64_t op, const std::function<void()>& code) {
     static thread_local std::unique_ptr<hygiene_check> hygiene;
     if (!hygiene) hygiene = std::make_unique<hygiene_check>();
+    std::optional<std::string> thrown;
     {
         const call_scope scope(interned_name_, "worker", op);
-        code();
+        thrown = catching(code);
     }
+    if (thrown) report_exception("worker", *thrown);
     report(hygiene->sampled(clock::now()), "worker");
+}
+
+void instance::report_exception(const char* what, const std::string& thrown) {
+    misbehaved("exception", name() + ": an exception left " + what + ": " + thrown);
 }
 
 void instance::report(const std::vector<hygiene_fault>& faults, const char* what) {

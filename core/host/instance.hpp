@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/config/node_config.hpp"
+#include "core/host/catching.hpp"
 #include "core/host/config_check.hpp"
 #include "core/host/crash_log.hpp"
 #include "core/host/current_call.hpp"
@@ -103,15 +104,19 @@ public:
     void misbehaved(const char* kind, const std::string& what);
     std::map<std::string, std::uint64_t> faults() const;
 
-    /// Runs plugin code on the lane with attribution, then looks at what it left behind. [lane]
+    /// Runs plugin code on the lane with attribution, then looks at what it left behind. Returns what it threw, if it did,
+    /// which is counted as misbehaviour. [lane]
     template <class F>
-    void enter(const char* what, std::uint64_t op, const F& code) {
+    std::optional<std::string> enter(const char* what, std::uint64_t op, const F& code) {
+        std::optional<std::string> thrown;
         {
             const call_scope scope(interned_name_, what, op);
             lane_->set_label(what);
-            code();
+            thrown = catching(code);
         }
+        if (thrown) report_exception(what, *thrown);
         after_call(what);
+        return thrown;
     }
     /// Queues plugin code to the lane; it is dropped if the plugin is stopped before its turn comes. [any]
     void post(const char* what, std::uint64_t op, std::function<void()> code);
@@ -128,6 +133,8 @@ private:
     void destroy();
     void after_call(const char* what);
     void report(const std::vector<hygiene_fault>& faults, const char* what);
+    void report_exception(const char* what, const std::string& thrown);
+    result<void> enter_checked(const char* what, const std::function<gantry_status(gantry_error_sink*)>& code);
     bool has(std::size_t offset) const;
 
     const node_context& node_;

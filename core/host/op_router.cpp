@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/host/abi_copy.hpp"
+#include "core/host/catching.hpp"
 #include "core/host/current_call.hpp"
 
 namespace gantry::core {
@@ -344,6 +345,7 @@ void op_router::run(gantry_op op) {
     lock.unlock();
 
     gantry_status status = GANTRY_UNAVAILABLE;
+    std::optional<std::string> thrown;
     if (fn) {
         std::vector<std::int32_t> numbers;
         for (const auto& fd : fds) numbers.push_back(fd.get());
@@ -354,22 +356,27 @@ void op_router::run(gantry_op op) {
                                      .bytes = borrow(bytes)};
         const call_scope scope(settings_.instance, name, op);
         lane_.set_label(name);
-        status = fn(self, &request, op);
+        thrown = catching([&] { status = fn(self, &request, op); });
     }
     settings_.after_call(name);
-    if (status == GANTRY_OK) return;
+    if (status == GANTRY_OK && !thrown) return;
+    if (thrown) {
+        status = GANTRY_INTERNAL;
+        settings_.misbehaved("exception", std::string(settings_.instance) + ": an exception left " + name + ": " + *thrown);
+    }
 
     lock.lock();
     s = find(op);
     if (!s || s->at != phase::open || s->completing) {
         lock.unlock();
+        if (thrown) return;
         return settings_.misbehaved("completed_refused_op", std::string(settings_.instance) + ": " + name +
                                                                 " was refused by its return value and completed as well");
     }
     const auto code = code_of(status);
     s->completing = true; // the plugin owes nothing for it
     auto d = conclude(op, *s, error{.code = code,
-                                    .message = who(*s) + " was not accepted (" + std::string(to_string(code)) + ")",
+                                    .message = who(*s) + (thrown ? " threw: " + *thrown : " was not accepted (" + std::string(to_string(code)) + ")"),
                                     .retryable = code == code::busy || code == code::unavailable});
     --abandoned_;
     free_slot(op, *s);
@@ -391,11 +398,13 @@ void op_router::run_cancel(gantry_op op) {
     const auto fn = std::exchange(s->cancel_fn, nullptr);
     void* const context = s->cancel_context;
     lock.unlock();
+    std::optional<std::string> thrown;
     {
         const call_scope scope(settings_.instance, "cancel", op);
         lane_.set_label("cancel");
-        fn(context, op);
+        thrown = catching([&] { fn(context, op); });
     }
+    if (thrown) settings_.misbehaved("exception", std::string(settings_.instance) + ": an exception left a cancel callback: " + *thrown);
     settings_.after_call("cancel");
     lock.lock();
     if ((s = find(op))) s->cancel_running = false;

@@ -63,7 +63,9 @@ public:
             all_ended = false;
             static_cast<void>(one.release()); // its thread is somewhere in the plugin, and may come back
         }
-        if (!all_ended) static_cast<void>(shared_.release());
+        if (all_ended) return;
+        if (shared_->groups) shared_->groups->leave();
+        static_cast<void>(shared_.release());
     }
 
     result<void> open(std::vector<chosen_plugin> plugins, event_port events) {

@@ -143,6 +143,34 @@ TEST_F(crashes, a_kill_during_init_counts_as_its_mark_says) {
     expect_quarantined("the node ended while this plugin");
 }
 
+TEST_F(crashes, of_foreign_libraries_are_attributed_too) {
+    const struct {
+        const char* use;
+        int signal; ///< 0: it exits with 1
+        const char* record;
+        bool at_once; ///< quarantined after the first time
+    } kinds[] = {
+        {"use bad-segv-constructor", SIGSEGV, "gantry: plugin mis ended the node by SIGSEGV in load\n", true},
+        {"use bad-segv-init", SIGSEGV, "gantry: plugin mis ended the node by SIGSEGV in init\n", true},
+        {"use bad-segv-op", SIGSEGV, "gantry: plugin mis ended the node by SIGSEGV in add\n", false},
+        {"use bad-aborts", SIGABRT, "gantry: plugin mis ended the node by SIGABRT in add\n", false},
+        {"use bad-exits", 0, "gantry: plugin mis ended the node by exit in add\n", false},
+    };
+    for (const auto& kind : kinds) {
+        for (int round = 0; round < (kind.at_once ? 1 : 3); ++round) {
+            const auto end = node(kind.use, "{}");
+            EXPECT_EQ(end.signal, kind.signal) << kind.use << ": " << end.output;
+            EXPECT_EQ(end.status, kind.signal == 0 ? 1 : 0) << kind.use;
+            EXPECT_SAYS(end, kind.record) << kind.use;
+        }
+        const auto next = node(kind.use, "{}");
+        EXPECT_EQ(next.signal, 0) << next.output;
+        EXPECT_SAYS(next, "mis: quarantined ");
+        EXPECT_SAYS(next, "good: active");
+        ASSERT_TRUE(base::remove_tree(dir_ + "/state"));
+    }
+}
+
 TEST_F(crashes, a_node_that_ends_in_order_leaves_no_mark) {
     for (int i = 0; i < 4; ++i) {
         const auto end = node("", "hello");

@@ -177,7 +177,7 @@ TEST_F(operations, pass_descriptors) {
 TEST_F(operations, that_are_never_completed_are_abandoned_in_time) {
     add("mis");
     start();
-    EXPECT_EQ(call("never", 50ms), "timeout: mis: run did not finish within 50 ms and ignored its cancellation for 100 ms: it was abandoned");
+    EXPECT_EQ(call("never", 300ms), "timeout: mis: run did not finish within 300 ms and ignored its cancellation for 100 ms: it was abandoned");
     EXPECT_EQ(info("mis").ops_abandoned, 1u);
     EXPECT_EQ(info("mis").faults.at("abandoned_op"), 1u);
     EXPECT_EQ(call("hello"), "hello");

@@ -1,5 +1,6 @@
-// A node that mischief may bring down: victim STATE_DIR RUN_DIR INSTANCE INIT OPERATION. Prints the state of each plugin after
-// start and the outcome of OPERATION on "mis"; exits 0 if it comes to its end.
+// A node that a plugin may bring down: victim STATE_DIR RUN_DIR INSTANCE INIT OPERATION. Prints the state of each plugin after
+// start and the outcome of OPERATION on "mis"; exits 0 if it comes to its end. "mis" is mischief with `init: INIT` in its
+// configuration, or, for "use NAME", the network plugin NAME, whose add is called then.
 #include <cstdio>
 #include <cstring>
 
@@ -8,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "core/host/plugin_host.hpp"
+#include "gantry/abi/draft/network.h"
 
 namespace {
 
@@ -28,8 +30,12 @@ boost::asio::awaitable<void> live(plugin_host& host, std::string operation, bool
         op_request request;
         request.bytes = operation;
         const op_ref run{"com.acme.mischief/1", "run", 8};
+        const op_ref add = GANTRY_OP(GANTRY_NETWORK, gantry_network, add);
+        auto* mischief = host.client_of("mis", run.capability);
+        auto* client = mischief ? mischief : host.client_of("mis", add.capability);
+        const op_ref op = mischief ? run : add;
         call_options options;
-        auto reply = co_await host.client_of("mis", "com.acme.mischief/1")->call(run, std::move(request), std::move(options));
+        auto reply = co_await client->call(op, std::move(request), std::move(options));
         std::printf("op: %s\n", reply ? reply->bytes.c_str() : reply.error().message.c_str());
     }
     co_await host.stop(std::chrono::seconds(2));
@@ -45,13 +51,15 @@ int main(int argc, char** argv) {
     node.state_dir = argv[1];
     node.run_dir = argv[2];
     node.instance = argv[3];
-    options.plugin_dirs = {GANTRY_TEST_PLUGINS};
+    options.plugin_dirs = {GANTRY_TEST_PLUGINS, GANTRY_BAD_PLUGINS};
     const bool enable = std::strcmp(argv[4], "enable") == 0;
+    const std::string_view what = argv[4];
     for (const auto* name : {"mis", "good"}) {
         plugin_settings settings;
         settings.name = name;
         settings.use = "mischief";
-        if (std::strcmp(name, "mis") == 0 && !enable) settings.config = {{"init", argv[4]}};
+        if (std::strcmp(name, "mis") == 0 && what.starts_with("use ")) settings.use = what.substr(4);
+        else if (std::strcmp(name, "mis") == 0 && !enable) settings.config = {{"init", argv[4]}};
         options.config.plugins.push_back(std::move(settings));
     }
     options.config.bind.capabilities["com.acme.mischief/1"] = "good";
