@@ -96,7 +96,7 @@ asio::awaitable<result<void>> runtime_feed::collect(found_pods& found, std::vect
             pod.view.merge(it->second);
             continue;
         }
-        const pod_tag tag{s.uid, s.namespace_ + "/" + s.name};
+        const pod_ref tag{s.uid, s.namespace_ + "/" + s.name};
         auto status = co_await sandbox_status(*slot_->runtime, tag, s.id);
         if (status)
             pod.view.merge(*std::move(status));
@@ -111,7 +111,7 @@ asio::awaitable<result<void>> runtime_feed::collect(found_pods& found, std::vect
             pod.view.merge(it->second);
             continue;
         }
-        const pod_tag tag{c.uid, pod.namespace_ + "/" + pod.name};
+        const pod_ref tag{c.uid, pod.namespace_ + "/" + pod.name};
         auto status = co_await container_status(*slot_->runtime, tag, c.id);
         if (!status) {
             if (status.error().code == code::not_found) continue;
