@@ -41,6 +41,7 @@ struct settings {
     std::string node_instance = "t1";
     std::vector<std::string> missing = {}; ///< service ids that this host shall not have
     std::size_t workers = 4;
+    std::string folder = {}; ///< of its state and run directories; empty: a temporary one. Two hosts in turn: a restart
 };
 
 /// Answers a peer call; runs on a thread of its own. An error needs a code and a message.
@@ -113,7 +114,7 @@ private:
     void fill_tables();
 
     settings with_;
-    folder folder_;
+    folder folder_{with_.folder};
     const std::string state_dir_ = folder_.state();
     const std::string run_dir_ = folder_.run();
     std::atomic<bool> open_{false};

@@ -1,4 +1,4 @@
-// A temporary folder, and the durable values a fake host keeps in it.
+// The folder of a fake host, temporary or given, and the durable values kept in it.
 #pragma once
 
 #include <cstdlib>
@@ -13,14 +13,14 @@ namespace gantry::fake {
 
 class folder {
 public:
-    folder() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "gantry-fake-XXXXXX").string();
-        path_ = ::mkdtemp(pattern.data()) != nullptr ? pattern : std::string();
-        for (const char* name : {"state", "run", "kv"}) std::filesystem::create_directory(path_ + '/' + name);
+    /// Empty: a temporary one, removed at the end. A given one is made and stays, so that another host can go on with it.
+    explicit folder(const std::string& given = {}) : path_(given), temporary_(given.empty()) {
+        if (temporary_) make_temporary();
+        for (const char* name : {"state", "run", "kv"}) std::filesystem::create_directories(path_ + '/' + name);
     }
     ~folder() {
         std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
+        if (temporary_) std::filesystem::remove_all(path_, ignored);
     }
     folder(const folder&) = delete;
     folder& operator=(const folder&) = delete;
@@ -56,8 +56,13 @@ public:
     }
 
 private:
+    void make_temporary() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "gantry-fake-XXXXXX").string();
+        if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+    }
     std::string file(const std::string& key) const { return path_ + "/kv/" + key; }
     std::string path_;
+    bool temporary_;
 };
 
 } // namespace gantry::fake
