@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@ namespace gantry::cri_native {
 /// also on failure.
 template <class T, class Begin>
 sdk::async<T> outcome_of(const sdk::host& host, Begin begin) {
+    static_assert(std::is_trivially_copyable_v<Begin>, "capture by reference: GCC 12 destroys the function object twice");
     using awaited = sdk::async<T>;
     return awaited([host, begin = std::move(begin)](
                        const typename awaited::box& box) mutable -> result<typename awaited::stopper> {

@@ -45,7 +45,7 @@ result<std::string> find_helper(const settings& from, std::string_view name) {
         if (n < 0) return sys_error("readlink /proc/self/exe", errno);
         std::string dir(exe, static_cast<std::size_t>(n));
         dir.resize(dir.rfind('/'));
-        for (const char* place : {"/../lib/gantry/libexec", "/../libexec/gantry"}) {
+        for (const char* place : {"/../" GANTRY_LIBDIR "/gantry/libexec", "/../lib/gantry/libexec"}) {
             std::string path = dir + place + "/" + std::string(name);
             if (usable(path)) return path;
         }

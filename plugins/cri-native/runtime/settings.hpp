@@ -11,7 +11,7 @@ namespace gantry::cri_native {
 
 struct settings {
     std::string image_dir{};             ///< imageDir; empty: images/ below the instance's state directory
-    std::string helper_dir{};            ///< helperDir; empty: beside the node's program, then its libexec
+    std::string helper_dir{};            ///< helperDir; empty: lib/gantry/libexec of the node's installation
     std::uint64_t open_files = 1u << 20; ///< openFiles: RLIMIT_NOFILE of containers
     std::uint64_t shm_bytes = 64u << 20; ///< shmSizeMiB: the pod's /dev/shm
 };
