@@ -41,7 +41,7 @@ def without_lambdas(text):
 
 def faults(text):
     text = re.sub(r'"(\\.|[^"\\\n])*"', '""', re.sub(r"//[^\n]*", "", text))
-    for match in re.finditer(r"\bco_await\b", text):
+    for match in re.finditer(r"(?<!operator )\bco_await\b", text):
         operand = without_lambdas(statement(text, match.end()))
         if re.search(r"[\w>(,]\s*\{", operand) or re.search(r"\?[^;]*[^:]:[^:]", operand):
             yield text.count("\n", 0, match.start()) + 1, " ".join(operand.split())[:100]
