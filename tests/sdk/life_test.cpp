@@ -112,7 +112,7 @@ struct everything {
     }
     result<void> activate() {
         trail += " activate";
-        GANTRY_TRY(timer, host->after(1h, [this] { trail += " never"; }));
+        GANTRY_TRY(timer, host->after(1h, [] { trail += " never"; }));
         GANTRY_TRY(subscription, host->subscribe("topic", [](auto, auto, auto) {}));
         thread = std::jthread([stop = host->stop_token()] {
             while (!stop.stop_requested()) std::this_thread::yield();
