@@ -26,9 +26,10 @@ result<std::unique_ptr<instance>> instance::make(const node_context& node, plugi
 }
 
 instance::instance(const node_context& node, plugin_settings settings, chosen_plugin chosen, std::string library)
-    : node_(node), settings_(std::move(settings)), chosen_(std::move(chosen)), sha256_(chosen_.file ? chosen_.file->sha256 : ""),
+    : node_(node), settings_(std::move(settings)), chosen_(std::move(chosen)), sha256_(chosen_.file ? chosen_.file->sha256 : ""), version_(chosen_.plugin.version),
       origin_(chosen_.file ? chosen_.file->path : "built-in plugin " + chosen_.plugin.name), interned_name_(interned(settings_.name.c_str())),
-      concurrency_(settings_.limits.max_concurrency != 0 ? settings_.limits.max_concurrency : chosen_.plugin.max_concurrency), log_(settings_.name, node.node.log_level), store_(node.node.state_root() + "/kv/" + settings_.name), library_(std::move(library)), main_(chosen_.builtin) {}
+      concurrency_(settings_.limits.max_concurrency != 0 ? settings_.limits.max_concurrency : chosen_.plugin.max_concurrency), log_(settings_.name, node.node.log_level), store_(node.node.state_root() + "/kv/" + settings_.name), library_(std::move(library)), expected_(chosen_.plugin),
+      plugin_index_(chosen_.index), main_(chosen_.builtin) {}
 
 result<void> instance::open(std::uint32_t index) {
     GANTRY_TRY(lane_, lane::start(settings_.name));
@@ -85,15 +86,23 @@ result<void> instance::refresh_file() {
         const auto& fresh = file.plugins[i];
         const auto& known = chosen_.plugin;
         if (fresh.id != known.id) continue;
-        if (fresh.capabilities != known.capabilities || fresh.peers != known.peers || fresh.config != known.config) break;
+        if (fresh.capabilities != known.capabilities || fresh.peers != known.peers || fresh.operations != known.operations ||
+            fresh.config != known.config)
+            break;
         GANTRY_TRY(library_, install_verified(file, fresh.id, node_.library_dir));
-        chosen_.plugin = fresh;
-        chosen_.index = i;
+        expected_ = fresh;
+        plugin_index_ = i;
         const std::lock_guard lock(mutex_);
         sha256_ = file.sha256;
+        version_ = fresh.version;
         return {};
     }
     return error{.code = code::invalid, .message = name() + ": " + origin_ + " was replaced by a plugin with other capabilities or configuration: restart the node to use it"};
+}
+
+std::string instance::version() const {
+    const std::lock_guard lock(mutex_);
+    return version_;
 }
 
 std::string instance::sha256() const {
@@ -110,7 +119,7 @@ result<void> instance::load_and_init() {
     auto outcome = [&]() -> result<void> {
         GANTRY_TRY(const auto main, library());
         result<const gantry_plugin_entry*> entry = error{};
-        const auto thrown = enter("load", 0, [&] { entry = check_entry(main, origin_, chosen_.plugin, chosen_.index); });
+        const auto thrown = enter("load", 0, [&] { entry = check_entry(main, origin_, expected_, plugin_index_); });
         if (thrown) return error{.message = origin_ + ": gantry_plugin_main threw: " + *thrown};
         if (!entry) return std::move(entry).error();
         return create_and_init(**entry);
@@ -129,7 +138,7 @@ result<void> instance::load_and_init() {
 result<void> instance::create_and_init(const gantry_plugin_entry& entry) {
     metrics_.reset();
     const auto created = enter_checked("create", [&](gantry_error_sink* sink) {
-        plugin_ = entry.create(chosen_.index, services_->host(), sink);
+        plugin_ = entry.create(plugin_index_, services_->host(), sink);
         return plugin_ ? GANTRY_OK : GANTRY_INTERNAL;
     });
     if (!created) {

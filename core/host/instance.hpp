@@ -78,6 +78,7 @@ public:
     const plugin_settings& settings() const noexcept { return settings_; }
     const chosen_plugin& chosen() const noexcept { return chosen_; }
     std::string sha256() const;
+    std::string version() const;
     const std::string& origin() const noexcept { return origin_; }
     core::lane& lane() noexcept { return *lane_; }
     op_router& ops() noexcept { return *ops_; }
@@ -139,8 +140,8 @@ private:
 
     const node_context& node_;
     const plugin_settings settings_;
-    chosen_plugin chosen_;
-    std::string sha256_; ///< guarded by mutex_: refresh_file() changes it
+    const chosen_plugin chosen_;
+    std::string sha256_, version_; ///< guarded by mutex_: refresh_file() changes them
     const std::string origin_;
     const char* const interned_name_;
     const int concurrency_;
@@ -159,6 +160,8 @@ private:
     // Of the lane.
     bool initialised_ = false;
     std::string library_;
+    descriptor expected_;   ///< what the library's own descriptor must say
+    std::uint32_t plugin_index_;
     std::unique_ptr<hygiene_check> hygiene_;
     unsigned forks_seen_ = 0;
     gantry_plugin_main_fn main_ = nullptr;

@@ -88,13 +88,17 @@ public:
 
     void unwatch(std::uint64_t handle) {
         const std::lock_guard lock(mutex_);
-        watches_.erase(handle); // closing the only descriptor of it takes it out of the epoll set
+        const auto found = watches_.find(handle);
+        if (found == watches_.end()) return;
+        remove(found->second);
+        watches_.erase(found);
     }
 
     void revoke() {
         const std::lock_guard lock(mutex_);
         timers_.clear();
         due_.clear();
+        for (const auto& [handle, watch] : watches_) remove(watch);
         watches_.clear();
     }
 
@@ -130,6 +134,9 @@ private:
         epoll_event event{.events = events, .data = {.u64 = token}};
         return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
     }
+
+    /// Closing is not enough: the plugin's own descriptor keeps the open file alive, and with it its place in the set (epoll(7)).
+    void remove(const watched& watch) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watch.fd.get(), nullptr); }
 
     void wake() {
         const std::uint64_t one = 1;

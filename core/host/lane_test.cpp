@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <time.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -102,6 +103,25 @@ TEST_F(lane_test, watches_descriptors_until_they_are_unwatched) {
     settle();
     EXPECT_EQ(bytes, 3);
     EXPECT_EQ(lane_->watch(-1, EPOLLIN, [](std::uint32_t) {}), 0u);
+}
+
+TEST_F(lane_test, an_unwatched_descriptor_leaves_it_asleep) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    base::unique_fd read_end(ends[0]), write_end(ends[1]);
+    const auto handle = lane_->watch(read_end.get(), EPOLLIN, [](std::uint32_t) {});
+    lane_->post([&] { lane_->unwatch(handle); });
+    ASSERT_EQ(::write(write_end.get(), "x", 1), 1); // readable from now on, and nobody asks
+    const auto cpu_time = [&] {
+        timespec used{};
+        lane_->post([&] { ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); });
+        settle();
+        return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+    };
+    settle();
+    const auto before = cpu_time();
+    std::this_thread::sleep_for(200ms);
+    EXPECT_LT(cpu_time() - before, 5ms);
 }
 
 TEST_F(lane_test, a_descriptor_closed_too_early_does_not_spin) {

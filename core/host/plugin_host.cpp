@@ -147,7 +147,7 @@ public:
             out.push_back({.name = one->name(),
                            .use = one->settings().use,
                            .id = one->chosen().plugin.id,
-                           .version = one->chosen().plugin.version,
+                           .version = one->version(),
                            .file = one->sha256().empty() ? "" : one->origin(),
                            .sha256 = one->sha256(),
                            .state = one->state(),
