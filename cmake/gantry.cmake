@@ -23,6 +23,9 @@ function(gantry_library name)
   target_link_libraries(gantry_${name} PUBLIC gantry_flags ${arg_DEPS})
 endfunction()
 
+# Builds what `ctest -L unit` runs: the sanitizer builds need no more.
+add_custom_target(unit_tests)
+
 # gantry_test(NAME SOURCES a_test.cpp ... [DEPS targets ...] [LABELS unit|root|...] [TIMEOUT s]): a GoogleTest program
 # `NAME`, one ctest entry. Label `unit` needs no root and no kernel objects; `root` makes namespaces, cgroups or mounts.
 function(gantry_test name)
@@ -42,6 +45,9 @@ function(gantry_test name)
   # Test bodies run once: compiling them fast matters more than running them fast. (An option of the target itself would
   # come before gantry_flags' and lose.)
   set_target_properties(${name} PROPERTIES GANTRY_UNOPTIMISED ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if("unit" IN_LIST arg_LABELS)
+    add_dependencies(unit_tests ${name})
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
 endfunction()

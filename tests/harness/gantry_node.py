@@ -11,6 +11,11 @@ import threading
 import time
 
 
+def read_text(path):
+    with open(path) as file:
+        return file.read()
+
+
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path, timeout=None):
         super().__init__("gantry", timeout=timeout)
@@ -42,7 +47,7 @@ class Node:
     def _write_config(self, example):
         """The example with its name, directories and instance replaced."""
         lines, skip = [], ("  instance:", "  stateDir:", "  name:")
-        for line in open(example):
+        for line in read_text(example).splitlines(keepends=True):
             if line.startswith("node:"):
                 lines.append(f"node:\n  name: n1\n  instance: {self.instance}\n  stateDir: {self.work}/state\n"
                              f"  runDir: {self.work}/run\n  socket: {self.socket}\n  podLogsDir: {self.work}/logs\n")
@@ -53,8 +58,8 @@ class Node:
 
     # -- the process
     def start(self, wait=True):
-        log = open(os.path.join(self.work, "node.log"), "ab")
-        self.process = subprocess.Popen([self.gantry, "run", "--config", self.config], stdout=log, stderr=log)
+        with open(os.path.join(self.work, "node.log"), "ab") as log:
+            self.process = subprocess.Popen([self.gantry, "run", "--config", self.config], stdout=log, stderr=log)
         while wait:
             try:
                 self.get("/healthz")
@@ -139,7 +144,7 @@ class Node:
 
     def leftovers(self):
         """What this instance still has on the machine apart from its empty cgroup tree, bridge and nftables table."""
-        left = [line.strip() for line in open("/proc/self/mounts") if self.work in line]
+        left = [line for line in read_text("/proc/self/mounts").splitlines() if self.work in line]
         for directory, _, _ in os.walk("/sys/fs/cgroup"):
             if f"/gantry-{self.instance}/" in directory and ("/pod" in directory or "/supervisors/" in directory):
                 left.append(directory)
@@ -147,8 +152,8 @@ class Node:
             if int(pid) == self.process.pid:
                 continue
             try:
-                if f"gantry-{self.instance}/" in open(f"/proc/{pid}/cgroup").read() and " Z " not in open(f"/proc/{pid}/stat").read():
-                    left.append(f"process {pid}: " + open(f"/proc/{pid}/cmdline").read().replace("\0", " "))
+                if f"gantry-{self.instance}/" in read_text(f"/proc/{pid}/cgroup") and " Z " not in read_text(f"/proc/{pid}/stat"):
+                    left.append(f"process {pid}: " + read_text(f"/proc/{pid}/cmdline").replace("\0", " "))
             except OSError:
                 pass
         links = subprocess.run(["ip", "-o", "link", "show", "type", "veth"], capture_output=True, text=True).stdout
@@ -174,18 +179,18 @@ class Node:
         mine = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                cgroups = open(f"/proc/{pid}/cgroup").read()
+                cgroups = read_text(f"/proc/{pid}/cgroup")
                 exe = os.readlink(f"/proc/{pid}/exe")
             except OSError:
                 continue
-            if f"gantry-{self.instance}/supervisors" in cgroups or ("memfd:" in exe and self.instance in open(f"/proc/{pid}/cmdline").read()):
+            if f"gantry-{self.instance}/supervisors" in cgroups or ("memfd:" in exe and self.instance in read_text(f"/proc/{pid}/cmdline")):
                 mine.append(int(pid))
         return mine
 
     def pss_mib(self, pids):
         total = 0
         for pid in pids:
-            for line in open(f"/proc/{pid}/smaps_rollup"):
+            for line in read_text(f"/proc/{pid}/smaps_rollup").splitlines():
                 if line.startswith("Pss:"):
                     total += int(line.split()[1])
         return total / 1024

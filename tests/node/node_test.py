@@ -10,7 +10,7 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "tests", "harness"))
-from gantry_node import Node, is_ready, restarts  # noqa: E402
+from gantry_node import Node, is_ready, read_text, restarts  # noqa: E402
 
 BUILD = os.environ.get("GANTRY_BUILD", os.path.join(ROOT, "build", "release"))
 
@@ -31,7 +31,8 @@ spec:
 
 
 def container(of):
-    return of["status"]["containerStatuses"][0]
+    """Status of the first container; an empty one before the node has given it."""
+    return (of["status"].get("containerStatuses") or [{"state": {}}])[0]
 
 
 def condition(of, kind):
@@ -253,9 +254,10 @@ class NodeTest(unittest.TestCase):
 
     def test_two_nodes_live_side_by_side(self):
         other = self.new_node()
-        other_config = open(other.config).read().replace("10.88.0.0/16", "10.87.0.0/16")
+        other_config = read_text(other.config).replace("10.88.0.0/16", "10.87.0.0/16")
         other.stop()
-        open(other.config, "w").write(other_config)
+        with open(other.config, "w") as out:
+            out.write(other_config)
         other.start()
         self.node.put("a", pod("a", ["sleep", "1000"]))
         other.put("a", pod("a", ["sleep", "1000"]))
