@@ -27,20 +27,32 @@ struct log_file {
     ino_t inode = 0;
 };
 
-/// Rotated files oldest first, then the live one.
-result<std::vector<log_file>> files_of(const read_options& options) {
+/// Names of the run's files: rotated ones oldest first, then the live one.
+result<std::vector<std::string>> names_of(const read_options& options) {
     const std::string live = std::to_string(options.attempt) + ".log";
-    GANTRY_TRY(const auto names, base::list_dir(options.directory));
-    std::vector<log_file> files;
-    const auto add = [&](const std::string& name) {
-        struct stat st {};
-        const std::string path = options.directory + "/" + name;
-        if (::stat(path.c_str(), &st) == 0) files.push_back({path, st.st_ino});
-    };
-    for (const auto& name : names)
-        if (name.starts_with(live + ".") && !name.ends_with(".gz") && !name.ends_with(".tmp")) add(name);
-    add(live);
-    return files;
+    GANTRY_TRY(const auto all, base::list_dir(options.directory));
+    std::vector<std::string> names;
+    for (const auto& name : all)
+        if (name.starts_with(live + ".") && !name.ends_with(".gz") && !name.ends_with(".tmp")) names.push_back(name);
+    if (std::find(all.begin(), all.end(), live) != all.end()) names.push_back(live);
+    return names;
+}
+
+/// Rotated files oldest first, then the live one. A rotation changes the names: names that are the same before and after
+/// the inodes were read belong to those inodes.
+result<std::vector<log_file>> files_of(const read_options& options) {
+    GANTRY_TRY(auto names, names_of(options));
+    for (;;) {
+        std::vector<log_file> files;
+        for (const auto& name : names) {
+            struct stat st {};
+            const std::string path = options.directory + "/" + name;
+            if (::stat(path.c_str(), &st) == 0) files.push_back({path, st.st_ino});
+        }
+        GANTRY_TRY(auto again, names_of(options));
+        if (again == names) return files;
+        names = std::move(again);
+    }
 }
 
 /// Turns records into output: joins partial ones, filters by time, prefixes times.

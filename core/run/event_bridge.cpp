@@ -16,11 +16,17 @@ struct event_bridge::reader {
     std::shared_ptr<topic<std::string>::subscription> from;
     event_port::handler on_event;
     asio::cancellation_signal cancel;
+    bool ended = false; // an event may have been on its way when the subscription ended
+
+    void end() {
+        ended = true;
+        cancel.emit(asio::cancellation_type::terminal);
+    }
 
     static asio::awaitable<void> run(std::shared_ptr<reader> self) {
         for (;;) {
             const auto item = co_await self->from->next();
-            if (!item) co_return;
+            if (!item || self->ended) co_return;
             self->on_event(item->key, item->state.value_or(std::string{}));
         }
     }
@@ -72,7 +78,7 @@ event_port event_bridge::port() {
     };
     port.unsubscribe = [this](std::uint64_t subscription) {
         const auto node = readers_.extract(subscription);
-        if (node) node.mapped()->cancel.emit(asio::cancellation_type::terminal);
+        if (node) node.mapped()->end();
     };
     port.emit = [this](const std::string& instance, const std::string& json) {
         auto event = parse_plugin_event(json);
@@ -85,7 +91,7 @@ event_port event_bridge::port() {
 }
 
 void event_bridge::stop() {
-    for (auto& [id, r] : readers_) r->cancel.emit(asio::cancellation_type::terminal);
+    for (auto& [id, r] : readers_) r->end();
     readers_.clear();
 }
 

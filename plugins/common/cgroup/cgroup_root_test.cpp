@@ -248,7 +248,12 @@ TEST_P(cgroup_root, attaches_a_running_process) {
     create(top_ + "/x");
     create(top_ + "/y");
     const member child(*tree_, top_ + "/x", sleep_forever);
-    ASSERT_TRUE(becomes([&] { return tree_->processes(top_ + "/x")->size() == 1; }));
+    // The child enters one hierarchy after another.
+    for (const auto& directory : directories(tree_->layout(), top_ + "/x"))
+        ASSERT_TRUE(becomes([&] {
+            const auto procs = read_control(directory + "/cgroup.procs");
+            return procs && *procs == std::to_string(child.pid());
+        })) << directory;
     ASSERT_TRUE(tree_->attach(top_ + "/y", child.pid()));
     EXPECT_TRUE(tree_->processes(top_ + "/x")->empty());
     EXPECT_EQ(*tree_->processes(top_ + "/y"), std::vector<pid_t>{child.pid()});
