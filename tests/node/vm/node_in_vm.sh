@@ -13,6 +13,6 @@ strip -o "$work/gantry/bin/gantry" "$build/bin/gantry"
 for plugin in source-file cri-native cni-bridge node-linux; do
     strip -o "$work/gantry/lib/gantry/plugins/$plugin.so" "$build/lib/gantry/plugins/$plugin.so"
 done
-strip -o "$work/gantry/lib/gantry/libexec/gantry-cri-helper" "$build/lib/gantry/libexec/gantry-cri-helper"
+for helper in "$build"/lib/gantry/libexec/*; do strip -o "$work/gantry/lib/gantry/libexec/$(basename "$helper")" "$helper"; done
 "$root/tests/vm/vm-run" -t 240 -m 1536 -l "$work/console" -f "$work/gantry:/opt/gantry" -f "$root/build/images/busybox.docker.tar:/opt/busybox.tar" \
     -f "$root/examples/standalone/node.yaml:/etc/gantry/node.yaml" -f "$here/inside.sh:/opt/inside.sh" -- sh /opt/inside.sh
