@@ -151,7 +151,9 @@ asio::awaitable<void> pod_worker::sync() {
         publish();
         co_return;
     }
-    if (uncertain_ && !co_await refresh()) co_return;
+    if (uncertain_) {
+        if (!co_await refresh()) co_return;
+    }
     co_await converge();
 }
 
@@ -202,10 +204,14 @@ asio::awaitable<void> pod_worker::forget() {
         retry_after_error(gone.error(), "remove its cgroup");
         co_return;
     }
+    model::object_meta meta;
+    meta.uid = uid_;
+    meta.namespace_ = pod_ ? pod_->metadata.namespace_ : record_.namespace_;
+    meta.name = pod_ ? pod_->metadata.name : record_.name;
     result<void> cleaned;
     std::function<void()> clean = [&] {
         cleaned = base::remove_tree(context_.options.state_dir + "/pods/" + uid_);
-        if (cleaned && pod_) cleaned = base::remove_tree(context_.options.log_dir + "/" + pod_log_dir(pod_->metadata));
+        if (cleaned && !meta.name.empty()) cleaned = base::remove_tree(context_.options.log_dir + "/" + pod_log_dir(meta));
     };
     co_await context_.files.run(std::move(clean));
     if (!cleaned) {

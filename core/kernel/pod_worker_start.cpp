@@ -28,6 +28,7 @@ constexpr auto pull_retry = 1s;
 } // namespace
 
 asio::awaitable<void> pod_worker::converge() {
+    publish(); // what ended is not ready, also while it is being started again
     while (!interrupted()) {
         const auto actions = compute_actions(pod_->spec, view_);
         if (actions.finished()) {
@@ -56,7 +57,7 @@ asio::awaitable<void> pod_worker::converge() {
         }
         for (const auto& what : actions.to_start) {
             if (interrupted()) co_return;
-            progress = co_await start(what) || progress;
+            if (co_await start(what)) progress = true;
             if (uncertain_) {
                 retry_in(0s, "what the runtime has of it");
                 publish();
@@ -116,7 +117,8 @@ asio::awaitable<bool> pod_worker::prepare() {
         sandbox_facts_.dns = dns.config;
         sandbox_facts_.log_dir = log_dir;
     }
-    co_return in_cgroup_ || co_await ensure_cgroup();
+    if (in_cgroup_) co_return true;
+    co_return co_await ensure_cgroup();
 }
 
 asio::awaitable<bool> pod_worker::ensure_cgroup() {
@@ -163,7 +165,6 @@ asio::awaitable<bool> pod_worker::ensure_cgroup() {
 asio::awaitable<bool> pod_worker::create_sandbox(std::uint32_t attempt) {
     if (!view_.sandboxes.empty())
         say(false, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
-    publish();
     sandbox_facts_.attempt = attempt;
     const auto self = ref();
     cri::RunPodSandboxRequest request;
@@ -359,7 +360,9 @@ asio::awaitable<bool> pod_worker::start_created(const model::container& c, const
             waiting_.erase(name);
             co_return true;
         }
-        if (now != nullptr && co_await remove_container(*slot_->runtime, self, id)) view_.erase(id);
+        if (now != nullptr) {
+            if (co_await remove_container(*slot_->runtime, self, id)) view_.erase(id);
+        }
         block(name, "RunContainerError", started.error().message, config_retry);
         co_return false;
     }

@@ -139,11 +139,11 @@ asio::awaitable<bool> pod_worker::stop_all() {
     std::vector<std::pair<std::string, std::string>> left;
     for (const auto& c : view_.containers)
         if (c.phase == container_phase::running) left.emplace_back(c.id, c.sandbox_id);
-    for (const auto& [id, sandbox_id] : left)
-        if (!co_await refresh_container(id, sandbox_id) && uncertain_) {
-            retry_in(500ms, "the exit of its containers");
-            co_return false;
-        }
+    for (const auto& [id, sandbox_id] : left) co_await refresh_container(id, sandbox_id);
+    if (uncertain_) {
+        retry_in(500ms, "the exit of its containers");
+        co_return false;
+    }
     co_return true;
 }
 
@@ -172,7 +172,9 @@ asio::awaitable<void> pod_worker::terminate() {
         }
         waiting("its containers to end");
         publish();
-        if (uncertain_ && !co_await refresh()) co_return;
+        if (uncertain_) {
+            if (!co_await refresh()) co_return;
+        }
         if (!co_await stop_all()) co_return;
         if (uncertain_) co_return retry_in(0s, "what the runtime has of it");
     }

@@ -48,7 +48,8 @@ asio::awaitable<void> runtime_feed::run() {
         }
         stream.cancel();
         const bool go_on = co_await stream.join();
-        if (!go_on || co_await is_cancelled()) co_return;
+        if (!go_on) co_return;
+        if (co_await is_cancelled()) co_return;
         if (no_events_ && slot_->ready) continue;
         slot_->ready = false;
         log::warn("the runtime cannot be followed", {{"plugin", slot_->runtime->instance()}, {"error", slot_->error}});
