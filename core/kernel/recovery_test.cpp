@@ -16,12 +16,9 @@ protected:
         boot();
         for (int i = 0; i < n; ++i) add(pod_json("p" + std::to_string(i), "u-" + std::to_string(i)));
         synced();
-        ASSERT_TRUE(until([&] {
-            for (int i = 0; i < n; ++i)
-                if (!ready("p" + std::to_string(i))) return false;
-            return true;
-        }));
+        ASSERT_TRUE(until([&] { return runtime.running() == n; }));
         settle();
+        for (int i = 0; i < n; ++i) ASSERT_TRUE(ready("p" + std::to_string(i))) << i;
     }
 };
 
