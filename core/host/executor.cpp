@@ -43,6 +43,11 @@ public:
         return ended_.wait_until(lock, deadline, [this] { return threads_ == 0; });
     }
 
+    void reopen() {
+        const std::lock_guard lock(mutex_);
+        finished_ = false;
+    }
+
 private:
     void work() {
         std::unique_lock lock(mutex_);
@@ -79,5 +84,6 @@ executor::executor(std::string thread_name, std::size_t most_threads)
 executor::~executor() { state_->finish(std::chrono::steady_clock::now()); }
 code executor::submit(task task) { return state_->submit(std::move(task)); }
 bool executor::finish(std::chrono::steady_clock::time_point deadline) { return state_->finish(deadline); }
+void executor::reopen() { state_->reopen(); }
 
 } // namespace gantry::core

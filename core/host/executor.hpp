@@ -25,6 +25,8 @@ public:
     code submit(task task);
     /// Drops what is queued and waits for the running tasks; false if some do not end until the deadline. [any]
     bool finish(std::chrono::steady_clock::time_point deadline);
+    /// Takes tasks again after finish(). [any]
+    void reopen();
 
 private:
     class state;

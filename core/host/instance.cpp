@@ -218,7 +218,7 @@ bool instance::revoke_services(clock::time_point deadline) {
     lane_->revoke();
     const bool idle = workers_->finish(deadline);
     if (!idle) misbehaved("running_after_stop", name() + ": its worker tasks run on after stop()");
-    workers_ = std::make_unique<executor>(name(), static_cast<std::size_t>(concurrency_));
+    workers_->reopen(); // for another life; this one is over, whoever still calls
     return idle;
 }
 

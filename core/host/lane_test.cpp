@@ -200,6 +200,10 @@ TEST(executor, runs_as_many_tasks_at_once_as_it_may) {
     EXPECT_EQ(most, 3);
     EXPECT_TRUE(workers.finish(clock::now() + 10s));
     EXPECT_EQ(workers.submit([] {}), code::unavailable);
+    workers.reopen();
+    std::promise<void> again;
+    ASSERT_EQ(workers.submit([&] { again.set_value(); }), code::ok);
+    again.get_future().wait();
 }
 
 TEST(executor, refuses_what_it_cannot_queue) {
