@@ -152,8 +152,11 @@ result<void> confine_to(int work_fd, int lower_fd) {
     if (::mkdir("lower", 0700) != 0 && errno != EEXIST) return sys_error("mkdir lower", errno);
     if (::move_mount(lower.get(), "", AT_FDCWD, "lower", MOVE_MOUNT_F_EMPTY_PATH) != 0)
         return sys_error("move_mount lower", errno);
-    if (::syscall(SYS_pivot_root, ".", ".") != 0) return sys_error("pivot_root", errno);
-    if (::umount2(".", MNT_DETACH) != 0) return sys_error("detach the old root", errno);
+    if (::syscall(SYS_pivot_root, ".", ".") == 0) {
+        if (::umount2(".", MNT_DETACH) != 0) return sys_error("detach the old root", errno);
+    } else if (errno != EINVAL || ::chroot(".") != 0) { // an initramfs cannot be pivoted away from, only covered
+        return sys_error("pivot_root", errno);
+    }
     if (::chdir("/") != 0) return sys_error("chdir /", errno);
     return {};
 }

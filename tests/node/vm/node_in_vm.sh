@@ -15,4 +15,4 @@ for plugin in source-file cri-native cni-bridge node-linux; do
 done
 for helper in "$build"/lib/gantry/libexec/*; do strip -o "$work/gantry/lib/gantry/libexec/$(basename "$helper")" "$helper"; done
 "$root/tests/vm/vm-run" -t 240 -m 1536 -l "$work/console" -f "$work/gantry:/opt/gantry" -f "$root/build/images/busybox.docker.tar:/opt/busybox.tar" \
-    -f "$root/examples/standalone/node.yaml:/etc/gantry/node.yaml" -f "$here/inside.sh:/opt/inside.sh" -- sh /opt/inside.sh
+    -f "$root/examples/standalone/node.yaml:/etc/gantry/node.yaml" -f "$here/inside.sh:/opt/inside.sh" -f /usr/lib/locale/C.utf8 -- sh /opt/inside.sh
