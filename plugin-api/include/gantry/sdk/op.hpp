@@ -89,6 +89,10 @@ public:
         const std::lock_guard lock(mutex_);
         callbacks_.emplace_back(std::move(token), std::move(guarded));
     }
+    bool hold(std::shared_ptr<void>& alive) noexcept override {
+        alive = weak_from_this().lock();
+        return alive != nullptr;
+    }
     /// [lane]
     void request_stop() noexcept override {
         const auto self = weak_from_this().lock(); // a callback may complete the op and drop the last handle

@@ -46,6 +46,8 @@ struct callback final : callback_base {
 
 /// Something open that stop() must end: an operation, a coroutine.
 struct stoppable {
+    /// Keeps it alive while it is asked to end; false when another thread is freeing it already.
+    virtual bool hold(std::shared_ptr<void>&) noexcept { return true; }
     virtual void request_stop() noexcept = 0; ///< asks it to end
     virtual void kill() noexcept {}           ///< frees it; no worker runs any more
 
@@ -119,10 +121,6 @@ public:
     void remove(stoppable* one) noexcept {
         const std::lock_guard lock(mutex_);
         stoppables_.erase(one);
-    }
-    bool contains(stoppable* one) noexcept {
-        const std::lock_guard lock(mutex_);
-        return stoppables_.contains(one);
     }
     bool contains(callback_base* one) noexcept {
         const std::lock_guard lock(mutex_);
@@ -213,7 +211,13 @@ private:
             open = stoppables_;
         }
         for (auto* one : open) {
-            if (contains(one)) (one->*act)(); // ending one may have ended another
+            std::shared_ptr<void> alive;
+            {
+                const std::lock_guard lock(mutex_);
+                // Ending one may have ended another, and a worker may be ending this one.
+                if (!stoppables_.contains(one) || !one->hold(alive)) continue;
+            }
+            (one->*act)();
         }
     }
     static void run_worker(void* raw) noexcept {
