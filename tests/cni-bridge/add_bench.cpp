@@ -66,9 +66,9 @@ public:
     }
 
     figures add(const pods& all, int ports, bool parallel) {
-        return each(all, parallel, [ports](network& net, int i, int netns) -> result<void> {
-            add_request request{
-                .container_id = "c" + std::to_string(i), .ifname = "eth0", .pod = "bench/p", .netns = netns};
+        ++round_;
+        return each(all, parallel, [this, ports](network& net, int i, int netns) -> result<void> {
+            add_request request{.container_id = id_of(i), .ifname = "eth0", .pod = "bench/p", .netns = netns};
             for (int p = 0; p < ports; ++p)
                 request.ports.push_back({IPPROTO_TCP, {}, static_cast<std::uint16_t>(10000 + i * ports + p), 80});
             const auto made = net.add(request, [](std::string_view) {});
@@ -76,12 +76,15 @@ public:
         });
     }
     figures del(const pods& all) {
-        return each(all, false, [](network& net, int i, int) {
-            return net.del({"c" + std::to_string(i), "eth0"}, [](std::string_view) {});
+        return each(all, false, [this](network& net, int i, int) {
+            return net.del({id_of(i), "eth0"}, [](std::string_view) {});
         });
     }
 
 private:
+    /// As in life, no two pods share an id: a name that still waits for its removal would cost that removal.
+    std::string id_of(int i) const { return "c" + std::to_string(round_) + "-" + std::to_string(i); }
+
     template <class F>
     figures each(const pods& all, bool parallel, F f) {
         std::vector<double> times(all.size());
@@ -103,6 +106,7 @@ private:
     }
 
     std::string directory_;
+    int round_ = 0;
     std::unique_ptr<service> service_;
 };
 
