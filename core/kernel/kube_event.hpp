@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/time.hpp"
@@ -33,11 +35,11 @@ struct kube_event {
 class event_recorder {
 public:
     struct hooks {
-        std::function<void(const kube_event&)> changed; ///< after each record
+        std::function<void(const std::shared_ptr<const kube_event>&)> changed; ///< after each record
         std::function<void(std::uint64_t id)> dropped;  ///< the ring was full
     };
 
-    explicit event_recorder(std::size_t limit = 2048, hooks h = {}) : limit_(limit), hooks_(std::move(h)) {}
+    explicit event_recorder(std::size_t limit = 1024, hooks h = {}) : limit_(limit), hooks_(std::move(h)) {}
 
     /// Takes id, count, first_seen and last_seen from itself and now.
     void record(kube_event event, wall_time now);
@@ -49,7 +51,8 @@ private:
     std::size_t limit_;
     hooks hooks_;
     std::uint64_t last_id_ = 0;
-    std::deque<kube_event> ring_;
+    std::list<std::shared_ptr<const kube_event>> ring_;                                  ///< last seen last
+    std::unordered_map<std::size_t, std::list<std::shared_ptr<const kube_event>>::iterator> known_; ///< by hash
 };
 
 } // namespace gantry::core

@@ -35,10 +35,7 @@ std::map<std::string, std::string> labels_of(const node_options& options) {
 node::impl::impl(asio::io_context& io, node_options opts, node_clients bound)
     : executor(io.get_executor()), options(std::move(opts)), clients(std::move(bound)), files(executor),
       event_topic(executor),
-      events(2048, {.changed =
-                        [this](const kube_event& e) {
-                            event_topic.publish(std::to_string(e.id), std::make_shared<const kube_event>(e));
-                        },
+      events(1024, {.changed = [this](const std::shared_ptr<const kube_event>& e) { event_topic.publish(std::to_string(e->id), e); },
                     .dropped = [this](std::uint64_t id) { event_topic.erase(std::to_string(id)); }}),
       images(executor, events), statuses(executor),
       context{.executor = executor,

@@ -122,6 +122,23 @@ TEST_F(a_pod, fails_when_its_program_cannot_start) {
     EXPECT_TRUE(has_event("u-1", "Warning Failed: Error: exec: \"/nope\": no such file"));
 }
 
+TEST_F(a_pod, leaves_last_words) {
+    run(R"({"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox:1"},
+        {"name": "d", "image": "busybox:1", "terminationMessagePolicy": "FallbackToLogsOnError"}]})");
+    ASSERT_TRUE(until([&] { return ready("web"); }));
+    const auto& mounts = runtime.created.at(0).mounts();
+    ASSERT_EQ(mounts.size(), 2);
+    EXPECT_EQ(mounts[1].container_path(), "/dev/termination-log");
+    ASSERT_TRUE(base::write_file_atomic(mounts[1].host_path(), "all done"));
+    ASSERT_TRUE(base::write_file_atomic(dir + "/logs/ns_web_u-1/d/0.log", "2026-01-01T00:00:00Z stderr F no disk\n"));
+    runtime.exit("c", 0);
+    runtime.exit("d", 1);
+    ASSERT_TRUE(until([&] { return full_status("web").phase == "Failed"; }));
+    const auto s = full_status("web");
+    EXPECT_EQ(s.container_statuses[0].state.value.terminated->message, "all done");
+    EXPECT_EQ(s.container_statuses[1].state.value.terminated->message, "no disk\n");
+}
+
 TEST_F(a_pod, waits_for_a_missing_image) {
     run(R"({"containers": [{"name": "c", "image": "none:1", "imagePullPolicy": "Never"}]})");
     ASSERT_TRUE(until([&] { return status("web") == "ErrImageNeverPull"; }));

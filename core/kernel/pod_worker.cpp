@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/files.hpp"
+#include "core/kernel/pod_files.hpp"
 #include "core/kernel/spawn.hpp"
 #include "core/log/log.hpp"
 #include "core/pod/names.hpp"
@@ -90,9 +91,10 @@ void pod_worker::vanished(const std::vector<std::string>& ids) {
 asio::awaitable<void> pod_worker::run() {
     while (!stopping_ && stage_ != stage::finished) {
         next_ = steady::time_point::max();
-        retry_at_ = {};
+        due_ = {};
         const auto before = stage_;
         co_await run_cancellable(pass(), step_stop_);
+        retry_at_ = due_;
         if (stopping_ || stage_ == stage::finished) break;
         if (stage_ == before) co_await wake_.wait_until(next_);
     }
@@ -210,7 +212,7 @@ asio::awaitable<void> pod_worker::forget() {
     meta.name = pod_ ? pod_->metadata.name : record_.name;
     result<void> cleaned;
     std::function<void()> clean = [&] {
-        cleaned = base::remove_tree(context_.options.state_dir + "/pods/" + uid_);
+        cleaned = base::remove_tree(pod_dir(context_.options.state_dir, uid_));
         if (cleaned && !meta.name.empty()) cleaned = base::remove_tree(context_.options.log_dir + "/" + pod_log_dir(meta));
     };
     co_await context_.files.run(std::move(clean));
@@ -267,7 +269,7 @@ void pod_worker::save() {
     record_.namespace_ = pod_->metadata.namespace_;
     record_.name = pod_->metadata.name;
     record_.admitted = admitted_;
-    context_.files.post([dir = context_.options.state_dir + "/pods/" + uid_, text = encode(record_), uid = uid_] {
+    context_.files.post([dir = pod_dir(context_.options.state_dir, uid_), text = encode(record_), uid = uid_] {
         auto written = base::make_dirs(dir, 0755);
         if (written) written = base::write_file_atomic(dir + "/pod.json", text);
         if (!written) log::warn("a pod's record was not written", {{"uid", uid}, {"error", written.error().message}});
@@ -282,7 +284,8 @@ void pod_worker::retry_in(steady::duration delay, std::string why) {
     waiting(std::move(why));
     next_ = std::min(next_, steady::now() + delay);
     const auto due = std::chrono::system_clock::now() + std::chrono::duration_cast<wall_time::duration>(delay);
-    retry_at_ = retry_at_ == wall_time{} ? due : std::min(retry_at_, due);
+    due_ = due_ == wall_time{} ? due : std::min(due_, due);
+    retry_at_ = due_;
 }
 
 void pod_worker::retry_at(wall_time when, std::string why) {

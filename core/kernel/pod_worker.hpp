@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <boost/asio/awaitable.hpp>
@@ -128,6 +129,7 @@ private:
     awaitable_bool refresh();
     awaitable_bool refresh_container(const std::string& id, const std::string& sandbox_id);
     awaitable_bool stop_all();
+    task read_messages();
     boost::asio::awaitable<result<void>> remove_cgroup();
     task stop_container_task(std::string id, std::string name, std::string message, steady::time_point deadline);
     std::chrono::seconds grace() const;
@@ -157,11 +159,13 @@ private:
     waiting_reasons waiting_;
     std::map<std::string, steady::time_point> not_before_; ///< of the next try to start a container
     std::map<std::string, pull_history> pulls_;
+    std::set<std::string> messages_read_; ///< ids of containers
     pod_record record_;
     std::string forced_reason_; ///< of a pod that the node ended: DeadlineExceeded
     std::string forced_message_;
     std::string waiting_for_;
-    wall_time retry_at_{};
+    wall_time due_{};      ///< of the next try, as far as this pass has come
+    wall_time retry_at_{}; ///< what is shown
 };
 
 } // namespace gantry::core

@@ -3,6 +3,7 @@
 
 #include "base/files.hpp"
 #include "base/json.hpp"
+#include "core/kernel/pod_files.hpp"
 #include "core/kernel/pod_worker.hpp"
 #include "core/kernel/spawn.hpp"
 #include "core/pod/go_duration.hpp"
@@ -28,6 +29,7 @@ constexpr auto pull_retry = 1s;
 } // namespace
 
 asio::awaitable<void> pod_worker::converge() {
+    co_await read_messages();
     publish(); // what ended is not ready, also while it is being started again
     while (!interrupted()) {
         const auto actions = compute_actions(pod_->spec, view_);
@@ -80,7 +82,7 @@ asio::awaitable<bool> pod_worker::prepare() {
             retry_in(config_retry, hostname.error().message);
             co_return false;
         }
-        const auto dir = context_.options.state_dir + "/pods/" + uid_;
+        const auto dir = pod_dir(context_.options.state_dir, uid_);
         const auto log_dir = context_.options.log_dir + "/" + pod_log_dir(pod_->metadata);
         record_.namespace_ = pod_->metadata.namespace_;
         record_.name = pod_->metadata.name;
@@ -193,8 +195,7 @@ asio::awaitable<bool> pod_worker::create_sandbox(std::uint32_t attempt) {
     result<void> written;
     const auto text = make_hosts(pod_->spec, hostname_, view_.sandbox()->ips, node_hosts_);
     std::function<void()> write = [&] {
-        const auto path = context_.options.state_dir + "/pods/" + uid_ + "/etc-hosts";
-        written = base::write_file_atomic(path, text, 0644);
+        written = base::write_file_atomic(hosts_path(context_.options.state_dir, uid_), text, 0644);
     };
     co_await context_.files.run(std::move(write));
     if (!written) co_return failed(written.error());
@@ -294,7 +295,16 @@ asio::awaitable<bool> pod_worker::launch(const model::container& c, const std::s
     facts.env.allocatable = context_.allocatable;
     if (!context_.options.host_ip.empty()) facts.env.host_ips = {context_.options.host_ip};
     facts.env.pod_ips = pod_->spec.host_network ? facts.env.host_ips : sandbox.ips;
-    facts.hosts_path = context_.options.state_dir + "/pods/" + uid_ + "/etc-hosts";
+    facts.hosts_path = hosts_path(context_.options.state_dir, uid_);
+    facts.termination_log_path = termination_path(context_.options.state_dir, uid_, c.name, attempt);
+    result<void> made_file;
+    std::function<void()> make_file = [&] { made_file = make_termination_file(facts.termination_log_path); };
+    co_await context_.files.run(std::move(make_file));
+    if (!made_file) {
+        say(true, "Failed", "Error: " + made_file.error().message, field_path);
+        block(c.name, "CreateContainerError", made_file.error().message, config_retry);
+        co_return false;
+    }
 
     cri::CreateContainerRequest request;
     request.set_pod_sandbox_id(sandbox.id);

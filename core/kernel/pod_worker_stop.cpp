@@ -1,10 +1,12 @@
 // The worker's way from running containers to nothing.
 #include <algorithm>
 
+#include "core/kernel/pod_files.hpp"
 #include "core/kernel/pod_worker.hpp"
 #include "core/kernel/spawn.hpp"
 #include "core/pod/phase.hpp"
 #include "core/pod/restart.hpp"
+#include "core/pod/termination.hpp"
 #include "gantry/abi/draft/resources.h"
 
 namespace gantry::core {
@@ -147,6 +149,40 @@ asio::awaitable<bool> pod_worker::stop_all() {
     co_return true;
 }
 
+/// Adds to each container that ended what its program left as last words.
+asio::awaitable<void> pod_worker::read_messages() {
+    if (!pod_) co_return;
+    struct message {
+        std::string id;
+        std::string path;
+        std::string log;
+        std::size_t limit;
+        std::string text;
+    };
+    std::vector<message> found;
+    for (const auto* list : {&pod_->spec.init_containers, &pod_->spec.containers})
+        for (const auto& c : *list)
+            for (const auto& v : view_.containers) {
+                if (v.name != c.name || v.phase != container_phase::exited || !messages_read_.insert(v.id).second) continue;
+                const bool from_log = c.termination_message_policy == "FallbackToLogsOnError" && v.exit_code != 0;
+                found.push_back({v.id, termination_path(context_.options.state_dir, uid_, c.name, v.attempt),
+                                 from_log ? log_path(v) : std::string(), message_limit(pod_->spec), {}});
+            }
+    if (found.empty()) co_return;
+    std::function<void()> read = [&found] {
+        constexpr std::size_t log_bytes = 16 * termination_log_limit; // records are longer than their text
+        for (auto& m : found) {
+            m.text = read_tail(m.path, m.limit);
+            if (m.text.empty() && !m.log.empty()) m.text = log_tail(read_tail(m.log, log_bytes));
+        }
+    };
+    co_await context_.files.run(std::move(read));
+    for (const auto& m : found)
+        for (auto& v : view_.containers)
+            if (v.id == m.id) v.message = joined_message(v.message, m.text);
+    std::erase_if(messages_read_, [&](const std::string& id) { return view_.find(id) == nullptr; });
+}
+
 asio::awaitable<result<void>> pod_worker::remove_cgroup() {
     if (context_.resources == nullptr) co_return result<void>();
     op_request request;
@@ -178,6 +214,7 @@ asio::awaitable<void> pod_worker::terminate() {
         if (!co_await stop_all()) co_return;
         if (uncertain_) co_return retry_in(0s, "what the runtime has of it");
     }
+    co_await read_messages();
     publish();
     if (!removed_) {
         if (auto gone = co_await remove_cgroup(); !gone) co_return retry_after_error(gone.error(), "remove its cgroup");

@@ -41,7 +41,8 @@ void runtime_view::merge(container_view report) {
         containers.push_back(std::move(report));
         return sort();
     }
-    if (progress(report.phase) < progress(it->phase)) return;
+    // An end is final, with all that was learned about it.
+    if (progress(report.phase) < progress(it->phase) || it->phase == container_phase::exited) return;
     if (report.hash == 0) report.hash = it->hash;
     if (report.log_path.empty()) report.log_path = std::move(it->log_path);
     if (report.sandbox_id.empty()) report.sandbox_id = std::move(it->sandbox_id);

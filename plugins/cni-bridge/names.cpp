@@ -63,6 +63,10 @@ std::string link_alias(const owner& who, std::string_view container_id, std::str
 
 std::string doomed_alias(const owner& who) { return bridge_alias(who) + "/:doomed"; }
 
+std::uint32_t doomed_group(const owner& who) {
+    return static_cast<std::uint32_t>(hash_of({doomed_alias(who)}) & 0x3fffffff) | 0x40000000;
+}
+
 bool is_link_of(const owner& who, std::string_view alias) { return alias.starts_with(bridge_alias(who) + "/"); }
 
 netlink::mac_address mac_for(const netlink::ip_address& address) { return mac_from(0x0a, 0x58, address); }

@@ -26,6 +26,8 @@ std::string bridge_alias(const owner& who);
 std::string link_alias(const owner& who, std::string_view container_id, std::string_view ifname);
 /// Replaces link_alias() on a link that waits for its removal.
 std::string doomed_alias(const owner& who);
+/// The link group of those, to delete them at once. A number of 30 bits that nobody else is likely to use.
+std::uint32_t doomed_group(const owner& who);
 bool is_link_of(const owner& who, std::string_view alias);
 
 /// A hardware address that follows from the IP address: whoever remembers the neighbour of an earlier pod with this

@@ -43,6 +43,11 @@ result<void> network::start() {
 }
 
 result<void> network::open() {
+    if (!thread_) {
+        GANTRY_TRY(auto visitor, netlink::netns_visitor::here());
+        thread_.emplace(std::move(visitor));
+    }
+    GANTRY_CHECK(thread_->is_home());
     if (!route_) {
         GANTRY_TRY(auto opened, netlink::socket::open(NETLINK_ROUTE));
         route_.emplace(std::move(opened));
@@ -159,11 +164,11 @@ void network::forget(const lease& l) {
 
 result<void> network::attach(const lease& l, const add_request& request, const step_fn& step) {
     const wire w = wire_for(l, config_, env_.who);
-    auto connected = connect(*route_, request.netns, w, bridge_);
+    auto connected = connect(*route_, *thread_, request.netns, w, bridge_);
     if (!connected && (connected.error().sys_errno == ENODEV || connected.error().sys_errno == EINVAL)) {
         // Perhaps the bridge is not what it was at the last audit.
         GANTRY_CHECK(ensure_base());
-        connected = connect(*route_, request.netns, w, bridge_);
+        connected = connect(*route_, *thread_, request.netns, w, bridge_);
     }
     GANTRY_CHECK(std::move(connected));
     step("links");
@@ -235,7 +240,8 @@ result<void> network::check(const attachment& who, int netns) {
                          "container " + who.first + " has no lease for " + who.second + "; ADD it");
     GANTRY_TRY(const auto found, netlink::get_link(*route_, bridge_.name()));
     if (!found) return cni_error(code::not_found, cni_code::check_failed, "the host has no bridge " + bridge_.name());
-    if (auto linked = cni_bridge::check(*route_, netns, wire_for(known->second, config_, env_.who), bridge_); !linked)
+    if (auto linked = cni_bridge::check(*route_, *thread_, netns, wire_for(known->second, config_, env_.who), bridge_);
+        !linked)
         return kernel_error(std::move(linked).error());
     if (auto mapped = nat_.check(*netfilter_, known->second); !mapped) return kernel_error(std::move(mapped).error());
     return {};
@@ -275,11 +281,10 @@ result<void> network::gc(const std::set<attachment>& valid) {
     GANTRY_TRY(const auto links, netlink::list_links(*route_));
     for (const auto& link : links) {
         if (!is_link_of(env_.who, link.alias) || wanted.contains(link.alias)) continue;
-        const wire w{.host_name = link.name,
-                     .alias = link.alias,
-                     .doomed = doomed_alias(env_.who),
-                     .ifname = {},
-                     .addresses = {}};
+        wire w;
+        w.host_name = link.name;
+        w.doomed = doomed_alias(env_.who);
+        w.doomed_group = doomed_group(env_.who);
         auto cut = disconnect(*route_, w);
         if (!cut) {
             keep_first(std::move(cut).error());

@@ -102,6 +102,7 @@ private:
     port_table ports_;
     std::optional<address_pool> pool4_;
     std::optional<address_pool> pool6_;
+    std::optional<netlink::netns_visitor> thread_;
     std::optional<netlink::socket> route_;
     std::optional<netlink::socket> netfilter_;
     std::optional<netlink::socket> watch_;

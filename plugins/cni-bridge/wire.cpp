@@ -43,11 +43,13 @@ result<void> remove_now(netlink::socket& route, const std::string& name) {
     return removed;
 }
 
-/// True when host_name exists and its peer is ifname in the pod.
-result<bool> is_wired(netlink::socket& route, netlink::socket& pod, const wire& w) {
-    GANTRY_TRY(const auto outer, netlink::get_link(route, w.host_name));
+/// The host's end of the pair that ifname of the pod is an end of, if it is on this host.
+result<std::optional<netlink::link>> other_end(netlink::socket& route, netlink::socket& pod, const wire& w) {
     GANTRY_TRY(const auto inner, netlink::get_link(pod, w.ifname));
-    return outer && inner && outer->kind == "veth" && outer->peer == inner->index && inner->peer == outer->index;
+    if (!inner || inner->kind != "veth" || inner->peer == 0) return std::optional<netlink::link>{};
+    GANTRY_TRY(auto outer, netlink::get_link(route, inner->peer));
+    if (outer && (outer->kind != "veth" || outer->peer != inner->index)) outer.reset();
+    return outer;
 }
 
 /// The pair exists when this succeeds. True: it was made now.
@@ -55,20 +57,19 @@ result<bool> ensure_pair(netlink::socket& route, netlink::socket& pod, int netns
     auto made = make_pair(route, netns, w, to);
     if (made) return true;
     if (made.error().sys_errno != EEXIST) return std::move(made).error();
-    GANTRY_TRY(const auto outer, netlink::get_link(route, w.host_name));
-    if (outer && outer->alias != w.alias && outer->alias != w.doomed && !outer->alias.empty())
+    // One of the two names is taken: by an earlier try, by a pair that waits for its removal, or by somebody else.
+    GANTRY_TRY(const auto same_name, netlink::get_link(route, w.host_name));
+    if (same_name && same_name->alias != w.alias && same_name->alias != w.doomed && !same_name->alias.empty())
         return cni_error(code::exists, cni_code::interface_taken,
-                         "link " + w.host_name + " exists and is not ours: its alias is \"" + outer->alias +
+                         "link " + w.host_name + " exists and is not ours: its alias is \"" + same_name->alias +
                              "\", wanted \"" + w.alias + "\"");
-    GANTRY_TRY(const bool wired, is_wired(route, pod, w));
-    if (wired && outer->alias != w.doomed) return false;
-    if (outer) {
-        // The pair of a namespace before this one, or one that waited for its removal.
-        GANTRY_CHECK(remove_now(route, w.host_name));
-        made = make_pair(route, netns, w, to);
-        if (made) return true;
-        if (made.error().sys_errno != EEXIST) return std::move(made).error();
-    }
+    GANTRY_TRY(const auto end, other_end(route, pod, w));
+    if (end && end->name == w.host_name && end->alias != w.doomed) return false;
+    if (end && end->alias == w.doomed) GANTRY_CHECK(remove_now(route, end->name));
+    if (same_name) GANTRY_CHECK(remove_now(route, w.host_name));
+    made = make_pair(route, netns, w, to);
+    if (made) return true;
+    if (made.error().sys_errno != EEXIST) return std::move(made).error();
     return cni_error(code::exists, cni_code::interface_taken,
                      "the pod's namespace already has a link " + w.ifname + " that is not ours");
 }
@@ -95,7 +96,7 @@ void fill_pod_batch(netlink::batch& b, const wire& w, std::int32_t index) {
     }
 }
 
-result<void> set_up_pod_end(netlink::socket& pod, int netns, const wire& w) {
+result<void> set_up_pod_end(netlink::socket& pod, netlink::netns_visitor& thread, int netns, const wire& w) {
     GANTRY_TRY(const auto inner, netlink::get_link(pod, w.ifname));
     if (!inner)
         return cni_error(code::not_found, cni_code::unknown_container,
@@ -114,7 +115,7 @@ result<void> set_up_pod_end(netlink::socket& pod, int netns, const wire& w) {
             return e;
         }
         // IPv6 is off by default in this host's new namespaces.
-        GANTRY_CHECK(netlink::run_in_netns(netns, [&]() -> result<void> {
+        GANTRY_CHECK(thread.run(netns, [&]() -> result<void> {
             GANTRY_CHECK(set_sysctl("net/ipv6/conf/" + w.ifname + "/disable_ipv6", "0"));
             return {};
         }));
@@ -142,6 +143,7 @@ wire wire_for(const lease& l, const settings& config, const owner& who) {
     wire w{.host_name = host_link_name(who, l.container_id, l.ifname),
            .alias = link_alias(who, l.container_id, l.ifname),
            .doomed = doomed_alias(who),
+           .doomed_group = doomed_group(who),
            .ifname = l.ifname,
            .addresses = {}};
     for (const auto& address : l.addresses) {
@@ -155,11 +157,12 @@ wire wire_for(const lease& l, const settings& config, const owner& who) {
     return w;
 }
 
-result<void> connect(netlink::socket& route, int netns, const wire& w, const bridge& to) {
-    GANTRY_TRY(auto pod, netlink::socket::open_in(netns, NETLINK_ROUTE));
+result<void> connect(netlink::socket& route, netlink::netns_visitor& thread, int netns, const wire& w,
+                     const bridge& to) {
+    GANTRY_TRY(auto pod, netlink::socket::open_in(thread, netns, NETLINK_ROUTE));
     GANTRY_TRY(const bool made, ensure_pair(route, pod, netns, w, to));
     auto done = set_up_host_end(route, w);
-    if (done) done = set_up_pod_end(pod, netns, w);
+    if (done) done = set_up_pod_end(pod, thread, netns, w);
     if (done) done = wait_until_running(pod, w.ifname);
     if (done) done = wait_until_running(route, w.host_name);
     if (done) done = wait_until_running(route, to.name());
@@ -169,12 +172,12 @@ result<void> connect(netlink::socket& route, int netns, const wire& w, const bri
     return done;
 }
 
-result<void> check(netlink::socket& route, int netns, const wire& w, const bridge& to) {
+result<void> check(netlink::socket& route, netlink::netns_visitor& thread, int netns, const wire& w, const bridge& to) {
     std::string wrong;
     const auto note = [&](bool bad, const std::string& what) {
         if (bad) wrong += (wrong.empty() ? "" : "; ") + what;
     };
-    GANTRY_TRY(auto pod, netlink::socket::open_in(netns, NETLINK_ROUTE));
+    GANTRY_TRY(auto pod, netlink::socket::open_in(thread, netns, NETLINK_ROUTE));
     GANTRY_TRY(const auto outer, netlink::get_link(route, w.host_name));
     note(!outer, "the host has no link " + w.host_name);
     if (outer) {
@@ -228,7 +231,8 @@ result<std::vector<std::string>> reattach(netlink::socket& route, const std::vec
 result<bool> disconnect(netlink::socket& route, const wire& w) {
     netlink::batch b;
     // Of the states that carry nothing this is the one that a bridge without STP leaves alone.
-    netlink::change_link(b, w.host_name, {.alias = w.doomed, .port_state = BR_STATE_LISTENING});
+    netlink::change_link(b, w.host_name,
+                         {.alias = w.doomed, .group = w.doomed_group, .port_state = BR_STATE_LISTENING});
     const auto cut = route.send(b);
     if (cut) return true;
     if (cut.error().sys_errno == ENODEV) return false;
@@ -238,9 +242,24 @@ result<bool> disconnect(netlink::socket& route, const wire& w) {
 
 result<void> delete_doomed(netlink::socket& route, const owner& who) {
     GANTRY_TRY(const auto links, netlink::list_links(route));
-    for (const auto& link : links)
-        if (link.alias == doomed_alias(who)) GANTRY_CHECK(remove_now(route, link.name));
-    return {};
+    const std::string alias = doomed_alias(who);
+    const std::uint32_t group = doomed_group(who);
+    bool group_is_ours = true;
+    std::vector<std::string> names;
+    for (const auto& link : links) {
+        if (link.alias == alias) names.push_back(link.name);
+        group_is_ours = group_is_ours && (link.group == group) == (link.alias == alias);
+    }
+    if (names.empty()) return {};
+    if (!group_is_ours) {
+        for (const auto& name : names) GANTRY_CHECK(remove_now(route, name));
+        return {};
+    }
+    netlink::batch b;
+    netlink::delete_group(b, group);
+    auto removed = route.send(b);
+    if (!removed && removed.error().sys_errno == ENODEV) return {};
+    return removed;
 }
 
 } // namespace gantry::cni_bridge

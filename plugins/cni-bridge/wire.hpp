@@ -26,7 +26,8 @@ struct pod_address {
 struct wire {
     std::string host_name;
     std::string alias;
-    std::string doomed;
+    std::string doomed; ///< alias and group once it waits for its removal
+    std::uint32_t doomed_group = 0;
     std::string ifname;
     netlink::mac_address host_mac{};
     netlink::mac_address pod_mac{};
@@ -37,10 +38,11 @@ wire wire_for(const lease& l, const settings& config, const owner& who);
 
 /// Makes it, or completes what an earlier try left. Fails with interface_taken when the pod has another link of that
 /// name, and then, as after any failure, leaves nothing that was not there before. [blocks]
-result<void> connect(netlink::socket& route, int netns, const wire& w, const bridge& to);
+result<void> connect(netlink::socket& route, netlink::netns_visitor& thread, int netns, const wire& w,
+                     const bridge& to);
 
 /// An error that lists what of it is not as connect() makes it. [blocks]
-result<void> check(netlink::socket& route, int netns, const wire& w, const bridge& to);
+result<void> check(netlink::socket& route, netlink::netns_visitor& thread, int netns, const wire& w, const bridge& to);
 
 /// Makes the host's ends of these attachments ports of the bridge again, and up, as they are not after somebody deleted
 /// the bridge. Returns what was done. Ends that do not exist are left to ADD and DEL.
@@ -51,7 +53,7 @@ result<std::vector<std::string>> reattach(netlink::socket& route, const std::vec
 /// for delete_doomed() to delete later.
 result<bool> disconnect(netlink::socket& route, const wire& w);
 
-/// Deletes the marked links of this owner, all in one go. [blocks]
+/// Deletes the marked links of this owner, however many, with one wait for RCU. [blocks]
 result<void> delete_doomed(netlink::socket& route, const owner& who);
 
 } // namespace gantry::cni_bridge

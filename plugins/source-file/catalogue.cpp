@@ -27,8 +27,6 @@ void catalogue::set(const std::string& path, std::vector<static_pod> pods) {
 
 void catalogue::refuse(const std::string& path, std::string why) { files_[path].why = std::move(why); }
 
-void catalogue::clear(const std::string& path) { files_.erase(path); }
-
 void catalogue::forget(const std::string& path) { files_.erase(path); }
 
 std::vector<std::string> catalogue::paths() const {

@@ -15,12 +15,11 @@ public:
     void set(const std::string& path, std::vector<static_pod> pods);
     /// The path cannot be read: its last good pods stay.
     void refuse(const std::string& path, std::string why);
-    /// The path is fine again, without pods of its own (the directory itself).
-    void clear(const std::string& path);
-    /// The file is gone, and its pods with it.
+    /// The file is gone, and its pods and faults with it.
     void forget(const std::string& path);
 
     std::vector<std::string> paths() const;
+    bool knows(const std::string& path) const { return files_.contains(path); }
 
     /// Items of the watch (gantry.pod-source), JSON, that lead from what the last call said to what holds now: removals
     /// first, then additions and updates by path, then faults. Of pods that claim one name or UID the first path's

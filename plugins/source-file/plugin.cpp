@@ -37,6 +37,8 @@ public:
 
     result<void> init(sdk::host& host) {
         GANTRY_TRY(settings_, parse_config(host.config_json(), host.node_name()));
+        if (!host.state_dir().empty()) settings_.state_dir = std::string(host.state_dir()) + "/last-good";
+        settings_.warn = [&host](const std::string& message) { host.warn(message); };
         return {};
     }
 

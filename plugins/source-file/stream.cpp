@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/files.hpp"
 
@@ -63,7 +64,7 @@ result<void> stream::attach() {
     auto opened = folder::open(settings_.path);
     if (!opened) return detach(opened.error().message, opened.error().sys_errno == ENOENT);
     folder_.emplace(*std::move(opened));
-    catalogue_.clear(settings_.path + "/");
+    catalogue_.forget(settings_.path + "/");
     return list(false);
 }
 
@@ -73,9 +74,7 @@ result<void> stream::detach(const std::string& why, bool gone) {
     folder_.reset();
     next_listing_ = clock::now() + retry_time;
     if (gone) {
-        for (const auto& path : catalogue_.paths()) catalogue_.forget(path);
-        loaded_.clear();
-        moved_away_.clear();
+        for (const auto& path : catalogue_.paths()) forget(path);
     }
     catalogue_.refuse(settings_.path + "/", why);
     GANTRY_CHECK(tell());
@@ -98,6 +97,10 @@ result<void> stream::list(bool settled_only) {
         if (!moved_away_.contains(path)) forget(path);
     }
     GANTRY_CHECK(tell());
+    if (synced_) return {};
+    std::set<std::string> present;
+    for (const auto& found : *entries) present.insert(found.path);
+    if (auto kept = last_good_.keep_only(present); !kept) settings_.warn(kept.error().message);
     return tell_synced();
 }
 
@@ -133,6 +136,8 @@ result<void> stream::expire_moves() {
 void stream::forget(const std::string& path) {
     loaded_.erase(path);
     moved_away_.erase(path);
+    unsaved_.erase(path);
+    last_good_.drop(path);
     catalogue_.forget(path);
 }
 
@@ -141,18 +146,30 @@ void stream::load(const std::string& path) {
     const auto found = stat_entry(path);
     if (!found) {
         if (found.error().sys_errno == ENOENT) return; // its own event follows
-        return catalogue_.refuse(path, found.error().message);
+        return refuse(path, found.error().message);
     }
     loaded_.insert_or_assign(path, found->signature);
-    const auto text = base::read_file(path, size_limit);
-    if (!text) return catalogue_.refuse(path, text.error().message);
+    auto text = base::read_file(path, size_limit);
+    if (!text) return refuse(path, text.error().message);
     auto pods = read_manifest(*text, path, settings_.node_name, std::chrono::system_clock::now());
-    if (!pods) return catalogue_.refuse(path, pods.error().message);
+    if (!pods) return refuse(path, pods.error().message);
     catalogue_.set(path, *std::move(pods));
+    unsaved_.insert_or_assign(path, *std::move(text));
+}
+
+/// Beside the pods that the file had before: in this run, or in one before it.
+void stream::refuse(const std::string& path, std::string why) {
+    if (!catalogue_.knows(path))
+        if (const auto text = last_good_.load(path))
+            if (auto pods = read_manifest(*text, path, settings_.node_name, std::chrono::system_clock::now()))
+                catalogue_.set(path, *std::move(pods));
+    catalogue_.refuse(path, std::move(why));
 }
 
 result<void> stream::tell() {
     for (const auto& item : catalogue_.changes()) GANTRY_CHECK(out_(item));
+    for (const auto& [path, text] : std::exchange(unsaved_, {})) // after the pod is on its way
+        if (auto saved = last_good_.save(path, text); !saved) settings_.warn(saved.error().message);
     return {};
 }
 

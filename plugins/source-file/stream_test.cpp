@@ -41,8 +41,9 @@ protected:
     }
 
     void start(const std::string& path, std::chrono::milliseconds relist = 20s) {
+        items_.clear();
         thread_ = std::jthread([this, path, relist](const std::stop_token& token) {
-            stream files({.path = path, .relist = relist, .node_name = "n1"},
+            stream files({.path = path, .relist = relist, .node_name = "n1", .state_dir = root_ + "/state"},
                          [this](const std::string& item) -> result<void> {
                              std::unique_lock lock(mutex_);
                              waiting_ = true;
@@ -212,6 +213,33 @@ TEST_F(source_file_stream, keeps_the_pods_of_a_file_that_breaks) {
     EXPECT_EQ(next(), "REMOVE a-n1");
     EXPECT_EQ(last_uid_, uid);
     EXPECT_EQ(next(), "FAULT ");
+}
+
+TEST_F(source_file_stream, keeps_the_pods_of_a_broken_file_over_a_restart) {
+    write("a.yaml", manifest("a"));
+    write("b.yaml", manifest("b"));
+    start(dir_);
+    EXPECT_EQ(next(), "ADD a-n1");
+    const auto uid = last_uid_;
+    EXPECT_EQ(next(), "ADD b-n1");
+    EXPECT_EQ(next(), "SYNCED");
+    stop();
+    write("a.yaml", "kind: [");
+    remove("b.yaml");
+    start(dir_);
+    EXPECT_EQ(next(), "ADD a-n1");
+    EXPECT_EQ(last_uid_, uid);
+    EXPECT_EQ(next().substr(0, 5), "FAULT");
+    EXPECT_EQ(next(), "SYNCED");
+    remove("a.yaml");
+    EXPECT_EQ(next(), "REMOVE a-n1");
+    EXPECT_EQ(next(), "FAULT ");
+    stop();
+    EXPECT_TRUE(base::list_dir(root_ + "/state")->empty());
+    write("a.yaml", "kind: ["); // nothing is known of it any more
+    start(dir_);
+    EXPECT_EQ(next().substr(0, 5), "FAULT");
+    EXPECT_EQ(next(), "SYNCED");
 }
 
 TEST_F(source_file_stream, resolves_a_backup_beside_the_manifest_the_same_way_each_time) {

@@ -53,6 +53,18 @@ TEST_F(unpack_links, hard_link_to_something_else_than_a_file_is_refused) {
     refuses(tar().dir("d").hardlink("x", "/").str(), {"entry \"x\"", "is the root directory"});
 }
 
+TEST_F(unpack_links, hard_link_that_replaces_the_directory_of_its_target_is_refused) {
+    refuses(tar().file("d/f").hardlink("d", "d/f").str(), {"entry \"d\"", "\"d/f\" lies below itself"});
+}
+
+TEST_F(unpack_links, whiteout_does_not_hide_a_link_of_its_own_layer) {
+    ASSERT_TRUE(unpack(tar().file("tool", "lower").file("link", "old").str(), "lower"));
+    auto summary = unpack(tar().hardlink("link", "tool").file(".wh.link").str());
+    ASSERT_TRUE(summary);
+    ASSERT_TRUE(settle(*summary, {"lower"}));
+    EXPECT_EQ(content("link"), "lower");
+}
+
 TEST_F(unpack_links, writing_over_a_hard_link_leaves_its_twin) {
     ASSERT_TRUE(unpack(tar().file("a", "old").hardlink("b", "a").file("b", "new").str()));
     EXPECT_EQ(content("a"), "old");

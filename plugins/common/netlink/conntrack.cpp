@@ -88,7 +88,7 @@ result<std::size_t> forget_flows(socket& s, bool v6, std::uint8_t protocol, std:
         const tuple back = parse_tuple(*reply, v6);
         if (there.protocol != protocol || there.destination_port != port) continue;
         if (!doomed({there.destination, there.destination_port, back.source, back.source_port})) continue;
-        deletions.begin(message_type(IPCTNL_MSG_CT_DELETE), NLM_F_REQUEST | NLM_F_ACK, header(v6),
+        deletions.begin(message_type(IPCTNL_MSG_CT_DELETE), NLM_F_REQUEST, header(v6),
                         "forget the flow to " + there.destination.text() + " port " + std::to_string(port));
         deletions.put(CTA_TUPLE_ORIG | NLA_F_NESTED, original->data);
         if (const auto id = all.find(CTA_ID)) deletions.put(CTA_ID, id->data);

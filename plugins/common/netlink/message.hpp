@@ -34,7 +34,7 @@ public:
     };
 
     /// Starts a message: `header` is the family's fixed part (ifinfomsg, nfgenmsg, ...). `label` names the action in
-    /// errors ("add address 10.0.0.2/32 to eth0"). Flags NLM_F_REQUEST and NLM_F_ACK are the caller's to give.
+    /// errors ("add address 10.0.0.2/32 to eth0"). NLM_F_REQUEST is the caller's to give, NLM_F_ACK the socket's.
     template <class Header>
     void begin(std::uint16_t type, std::uint16_t flags, const Header& header, std::string label) {
         start(type, flags, std::move(label));

@@ -14,7 +14,7 @@ namespace gantry::netlink {
 namespace {
 
 constexpr std::uint8_t oper_up = 6; // IF_OPER_UP of linux/if.h, which does not get along with net/if.h
-constexpr std::uint16_t change_flags = NLM_F_REQUEST | NLM_F_ACK;
+constexpr std::uint16_t change_flags = NLM_F_REQUEST;
 constexpr std::uint16_t create_flags = change_flags | NLM_F_CREATE | NLM_F_EXCL;
 
 std::uint8_t family_of(const ip_address& a) { return a.v6 ? AF_INET6 : AF_INET; }
@@ -23,6 +23,7 @@ void put_link_change(batch& b, const link_change& change) {
     if (change.master) b.put_u32(IFLA_MASTER, static_cast<std::uint32_t>(*change.master));
     if (change.mac) b.put(IFLA_ADDRESS, *change.mac);
     if (change.mtu) b.put_u32(IFLA_MTU, *change.mtu);
+    if (change.group) b.put_u32(IFLA_GROUP, *change.group);
     if (change.alias) b.put(IFLA_IFALIAS, change.alias->data(), change.alias->size());
     if (change.no_link_local) {
         const auto families = b.open(IFLA_AF_SPEC);
@@ -60,6 +61,7 @@ link parse_link(const nlmsghdr& message) {
         case IFLA_IFALIAS: found.alias = a.text(); break;
         case IFLA_OPERSTATE: found.running = a.u8() == oper_up; break;
         case IFLA_MTU: found.mtu = a.u32(); break;
+        case IFLA_GROUP: found.group = a.u32(); break;
         case IFLA_MASTER: found.master = static_cast<std::int32_t>(a.u32()); break;
         case IFLA_LINK: found.peer = static_cast<std::int32_t>(a.u32()); break;
         case IFLA_ADDRESS:
@@ -169,6 +171,11 @@ void change_link(batch& b, const std::string& name, const link_change& change) {
 void delete_link(batch& b, const std::string& name) {
     b.begin(RTM_DELLINK, change_flags, ifinfomsg{}, "delete link " + name);
     b.put_text(IFLA_IFNAME, name);
+}
+
+void delete_group(batch& b, std::uint32_t group) {
+    b.begin(RTM_DELLINK, change_flags, ifinfomsg{}, "delete the links of group " + std::to_string(group));
+    b.put_u32(IFLA_GROUP, group);
 }
 
 void add_address(batch& b, std::int32_t index, const ip_network& network, const std::string& link_name) {

@@ -24,6 +24,7 @@ struct link {
     std::uint32_t mtu = 0;
     bool up = false;      ///< administratively (IFF_UP)
     bool running = false; ///< carries packets (IF_OPER_UP)
+    std::uint32_t group = 0;
     std::int32_t master = 0;
     std::int32_t peer = 0;                    ///< IFLA_LINK: for a veth the index of its peer, in the peer's namespace
     std::optional<std::uint8_t> port_state{}; ///< of a bridge port (BR_STATE_*)
@@ -56,7 +57,8 @@ struct link_change {
     std::optional<std::string> alias{};
     std::optional<std::uint32_t> mtu{};
     std::optional<mac_address> mac{};
-    std::optional<std::int32_t> master{};     ///< index of the bridge it becomes a port of
+    std::optional<std::int32_t> master{}; ///< index of the bridge it becomes a port of
+    std::optional<std::uint32_t> group{};
     bool no_link_local = false;               ///< IPv6 address generation off; only while the link is down
     std::optional<bool> hairpin{};            ///< of a bridge port
     std::optional<std::uint8_t> port_state{}; ///< of a bridge port (BR_STATE_*)
@@ -69,6 +71,8 @@ void change_link(batch& b, std::int32_t index, const std::string& name, const li
 /// The same by name, for a link that an earlier message of the batch makes.
 void change_link(batch& b, const std::string& name, const link_change& change);
 void delete_link(batch& b, const std::string& name);
+/// All links of a group, for the price of one: a single wait for RCU. ENODEV when there is none.
+void delete_group(batch& b, std::uint32_t group);
 /// IPv6 addresses are added without duplicate address detection.
 void add_address(batch& b, std::int32_t index, const ip_network& network, const std::string& link_name);
 void delete_address(batch& b, std::int32_t index, const ip_network& network, const std::string& link_name);

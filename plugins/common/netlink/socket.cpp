@@ -6,13 +6,12 @@
 
 #include <optional>
 
-#include "plugins/common/netlink/netns.hpp"
-
 namespace gantry::netlink {
 
 namespace {
 
 constexpr timeval receive_timeout{.tv_sec = 0, .tv_usec = 900'000};
+constexpr std::size_t receive_buffer = 64 << 10; // twice the largest datagram of a dump
 constexpr int socket_buffer = 8 << 20;
 constexpr int dump_attempts = 8;
 
@@ -41,6 +40,12 @@ void each_message(std::span<const std::uint8_t> datagram, Fn fn) {
         if (!fn(message, datagram.first(message.nlmsg_len))) return;
         datagram = datagram.subspan(std::min<std::size_t>(NLMSG_ALIGN(message.nlmsg_len), datagram.size()));
     }
+}
+
+result<void> open_to(std::optional<socket>& opened, int protocol) {
+    GANTRY_TRY(auto made, socket::open(protocol));
+    opened.emplace(std::move(made));
+    return {};
 }
 
 } // namespace
@@ -79,11 +84,13 @@ result<socket> socket::open(int protocol) {
 
 result<socket> socket::open_in(int netns, int protocol) {
     std::optional<socket> opened;
-    GANTRY_CHECK(run_in_netns(netns, [&]() -> result<void> {
-        GANTRY_TRY(auto inside, open(protocol));
-        opened.emplace(std::move(inside));
-        return {};
-    }));
+    GANTRY_CHECK(run_in_netns(netns, [&] { return open_to(opened, protocol); }));
+    return *std::move(opened);
+}
+
+result<socket> socket::open_in(netns_visitor& by, int netns, int protocol) {
+    std::optional<socket> opened;
+    GANTRY_CHECK(by.run(netns, [&] { return open_to(opened, protocol); }));
     return *std::move(opened);
 }
 
@@ -100,16 +107,13 @@ result<void> socket::transmit(batch& messages) {
 }
 
 result<std::span<const std::uint8_t>> socket::receive(int flags) {
-    if (buffer_.empty()) buffer_.resize(32 << 10);
+    if (buffer_.empty()) buffer_.resize(receive_buffer);
     for (;;) {
-        const ssize_t size = ::recv(fd_.get(), buffer_.data(), buffer_.size(), flags | MSG_TRUNC | MSG_PEEK);
+        const ssize_t size = ::recv(fd_.get(), buffer_.data(), buffer_.size(), flags | MSG_TRUNC);
         if (size < 0 && errno == EINTR) continue;
         if (size < 0) return sys_error("receive from the kernel", errno);
-        if (static_cast<std::size_t>(size) > buffer_.size()) buffer_.resize(static_cast<std::size_t>(size));
-        const ssize_t n = ::recv(fd_.get(), buffer_.data(), buffer_.size(), flags);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return sys_error("receive from the kernel", errno);
-        return std::span<const std::uint8_t>(buffer_.data(), static_cast<std::size_t>(n));
+        if (static_cast<std::size_t>(size) > buffer_.size()) return sys_error("receive from the kernel", EMSGSIZE);
+        return std::span<const std::uint8_t>(buffer_.data(), static_cast<std::size_t>(size));
     }
 }
 
@@ -121,31 +125,28 @@ result<void> socket::send(batch& messages) {
 result<void> socket::send(batch& messages, std::vector<int>& outcomes) {
     outcomes.assign(messages.count(), 0);
     if (messages.empty()) return {};
+    // Failures are answered unasked and in order, so the last message's acknowledgement ends it all.
+    const std::size_t last = messages.count() - 1;
+    messages.message(last).nlmsg_flags |= NLM_F_ACK;
     GANTRY_CHECK(transmit(messages));
     const std::uint32_t first = messages.message(0).nlmsg_seq;
-    std::size_t pending = 0;
-    for (std::size_t i = 0; i < messages.count(); ++i) pending += (messages.message(i).nlmsg_flags & NLM_F_ACK) ? 1 : 0;
     result<void> outcome;
-    std::size_t worst = messages.count();
-    while (pending > 0) {
+    for (bool answered = false; !answered;) {
         auto datagram = receive(0);
         if (!datagram) {
             error e = std::move(datagram).error();
-            e.message = messages.label(0) + ": " + e.message;
+            e.message = messages.label(last) + ": " + e.message;
             return e;
         }
         each_message(*datagram, [&](const nlmsghdr& message, auto) {
             const std::uint32_t index = message.nlmsg_seq - first;
-            if (message.nlmsg_type != NLMSG_ERROR || index >= messages.count()) return true;
-            --pending;
+            if (message.nlmsg_type != NLMSG_ERROR || index > last) return true;
             const auto* e = header_of<nlmsgerr>(message);
             const int number = e ? -e->error : EBADMSG;
             outcomes[index] = number;
-            if (number != 0 && index < worst) {
-                worst = index;
-                outcome = refusal(messages.label(index), message, number);
-            }
-            return pending > 0;
+            if (number != 0 && outcome) outcome = refusal(messages.label(index), message, number);
+            answered = index == last;
+            return true;
         });
     }
     return outcome;
@@ -179,7 +180,7 @@ result<void> socket::commit(batch& transaction) {
     return outcome;
 }
 
-result<bool> socket::collect(std::uint32_t sequence, const std::string& label, replies& into) {
+result<bool> socket::collect(std::uint32_t sequence, bool dump, const std::string& label, replies& into) {
     bool interrupted = false;
     for (bool done = false; !done;) {
         auto datagram = receive(0);
@@ -199,6 +200,7 @@ result<bool> socket::collect(std::uint32_t sequence, const std::string& label, r
                 return false;
             }
             into.append(bytes);
+            done = !dump; // one request, one reply
             return true;
         });
         if (!outcome) return std::move(outcome).error();
@@ -207,11 +209,11 @@ result<bool> socket::collect(std::uint32_t sequence, const std::string& label, r
 }
 
 result<replies> socket::request(batch& message) {
-    if ((message.message(0).nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP) message.message(0).nlmsg_flags |= NLM_F_ACK;
+    const bool dump = (message.message(0).nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
     replies found;
     for (int attempt = 0; attempt < dump_attempts; ++attempt) {
         GANTRY_CHECK(transmit(message));
-        GANTRY_TRY(const bool whole, collect(message.message(0).nlmsg_seq, message.label(0), found));
+        GANTRY_TRY(const bool whole, collect(message.message(0).nlmsg_seq, dump, message.label(0), found));
         if (whole) return found;
         found.clear();
     }

@@ -12,6 +12,7 @@
 #include "base/unique_fd.hpp"
 #include "gantry/sdk/result.hpp"
 #include "plugins/common/netlink/message.hpp"
+#include "plugins/common/netlink/netns.hpp"
 
 namespace gantry::netlink {
 
@@ -36,11 +37,12 @@ class socket {
 public:
     /// protocol: NETLINK_ROUTE, NETLINK_NETFILTER, ...
     static result<socket> open(int protocol);
-    /// The same in another network namespace (see netns.hpp), from any thread.
+    /// The same in another network namespace: from any thread, or cheaper by a thread's visitor.
     static result<socket> open_in(int netns, int protocol);
+    static result<socket> open_in(netns_visitor& by, int netns, int protocol);
 
-    /// Sends all messages in one call and waits for the acknowledgement of each that asks for one (NLM_F_ACK). Every
-    /// message is tried; the first failure is returned. [blocks as long as the kernel works, at most 0.9 s for an
+    /// Sends all messages in one call and waits until all are answered. Every message is tried; the first failure is
+    /// returned. [blocks as long as the kernel works, at most 0.9 s for an
     /// answer]
     result<void> send(batch& messages);
 
@@ -68,7 +70,7 @@ private:
     socket(base::unique_fd fd, std::uint32_t port) noexcept : fd_(std::move(fd)), port_(port) {}
     result<void> transmit(batch& messages);
     result<std::span<const std::uint8_t>> receive(int flags);
-    result<bool> collect(std::uint32_t sequence, const std::string& label, replies& into);
+    result<bool> collect(std::uint32_t sequence, bool dump, const std::string& label, replies& into);
 
     base::unique_fd fd_;
     std::uint32_t port_ = 0;

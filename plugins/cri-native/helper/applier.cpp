@@ -133,6 +133,7 @@ result<void> applier::whiteout(const entry_name& name) {
         return fd ? mark_opaque(fd.get()) : failed("openat");
     }
     if (errno != ENOENT) return failed("fstatat");
+    if (summary_.lower_links.contains(name.path())) return {}; // a file of this layer, only not here yet
     if (::mknodat(parent, name.base.c_str(), S_IFCHR, makedev(0, 0)) != 0) return failed("mknodat (whiteout)");
     return {};
 }
@@ -209,6 +210,7 @@ result<void> applier::hardlink(const place& at) {
     if (!name) return bad("its hard link target " + quote(at.entry.target) + ": " + name.error().message);
     const auto target = name->path();
     if (name->kind == name_kind::root) return bad("its hard link target is the root directory");
+    if (target.starts_with(at.path + "/")) return bad("its hard link target " + quote(target) + " lies below itself");
     if (const auto lower = summary_.lower_links.find(target); lower != summary_.lower_links.end()) {
         summary_.lower_links[at.path] = std::string(lower->second); // a link to a link
         return make_room(at, false);

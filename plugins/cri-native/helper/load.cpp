@@ -28,6 +28,7 @@ constexpr int archive_fd = 3;
 constexpr int work_fd = 4;
 constexpr int lower_fd = 5;
 constexpr std::size_t layers_at_once = 2;
+constexpr std::uint64_t largest_file = 256ull << 30; // holes included; what is written counts against the budget
 constexpr std::size_t request_limit = 64u << 20;
 
 /// A layer that the store does not have yet.
@@ -287,7 +288,7 @@ result<void> load() {
     GANTRY_TRY(auto request, parse_request(text));
     GANTRY_CHECK(prepare_untar());
     GANTRY_CHECK(confine_to(work_fd, lower_fd));
-    GANTRY_CHECK(limit_resources(request.bytes));
+    GANTRY_CHECK(limit_resources(largest_file));
     GANTRY_CHECK(
         assume(role::coordinate, {.trusted_xattr = !request.user_xattr, .device_nodes = request.device_nodes}));
     GANTRY_TRY(auto* usage, shared_budget(request));

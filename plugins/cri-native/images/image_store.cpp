@@ -90,9 +90,11 @@ struct image_store::state {
     base::unique_fd lock;
     bool user_xattr = false;
 
-    mutable std::mutex mutex; // guards what follows
-    index records;
+    std::mutex change;        // held over I/O: one commit or removal at a time; taken before `mutex`
+    mutable std::mutex mutex; // guards what follows, never held over I/O that can be slow: readers are starting pods
+    index records;            // changed with both held, so either is enough to read it
     std::map<std::string, std::set<std::string>> pins; // image id -> users
+    std::set<std::string> leaving;                     // images whose removal is being written: no new pins
     std::set<std::string> garbage;                     // layer directories that no record names
     std::uint64_t next_staging = 1;
     int loads = 0; // under way: garbage stays, they may be using it
@@ -111,7 +113,7 @@ struct image_store::state {
     cri_helper::load_request request_for(const load_options& load) const;
     result<std::vector<loaded_image>> commit(const std::string& staging, const index& snapshot, unpacked content);
     result<void> write(index next);
-    void sweep(std::unique_lock<std::mutex>& lock);
+    void sweep();
     image describe(const image_record& record) const;
     const image_record* find(std::string_view text) const;
 };
@@ -147,8 +149,7 @@ result<void> image_store::state::recover() {
         GANTRY_CHECK(wait_for_orphan(staging_dir(name)));
         GANTRY_CHECK(base::remove_tree(staging_dir(name)));
     }
-    std::unique_lock guard(mutex);
-    sweep(guard);
+    sweep();
     return {};
 }
 
@@ -160,21 +161,22 @@ result<std::string> image_store::state::make_staging() {
     return path;
 }
 
-/// Moves layers that nobody needs out of sight under the lock and deletes them without it.
-void image_store::state::sweep(std::unique_lock<std::mutex>& guard) {
-    if (loads > 0) return;
+/// Moves layers that nobody needs out of sight, then deletes them.
+void image_store::state::sweep() {
     std::vector<std::string> doomed;
-    for (const auto& name : garbage) {
-        at_step();
-        const auto to = staging_dir("gone-" + name);
-        if (::rename(layer_dir(name).c_str(), to.c_str()) == 0) doomed.push_back(to);
+    {
+        const std::scoped_lock guard(mutex);
+        if (loads > 0) return;
+        for (const auto& name : garbage) {
+            at_step();
+            const auto to = staging_dir("gone-" + name);
+            if (::rename(layer_dir(name).c_str(), to.c_str()) == 0) doomed.push_back(to);
+        }
+        garbage.clear();
     }
-    garbage.clear();
-    guard.unlock();
-    // A failure leaves them in staging/, which is swept at the next open.
     if (!doomed.empty()) at_step();
+    // A failure leaves them in staging/, which is swept at the next open.
     for (const auto& path : doomed) static_cast<void>(base::remove_tree(path));
-    guard.lock();
 }
 
 /// The commit point. Layers that the new records do not name become garbage.
@@ -183,6 +185,7 @@ result<void> image_store::state::write(index next) {
     at_step();
     GANTRY_CHECK(base::write_file_atomic(index_path(), to_text(next), 0600, true));
     at_step();
+    const std::scoped_lock guard(mutex);
     for (const auto& [name, layer] : records.layers)
         if (!next.layers.contains(name)) garbage.insert(name);
     for (const auto& [name, layer] : next.layers) garbage.erase(name);
@@ -228,6 +231,7 @@ result<std::vector<loaded_image>> image_store::state::commit(const std::string& 
         at_step();
         const auto from = staging + "/work/" + layer.dir;
         if (::rename(from.c_str(), layer_dir(name).c_str()) != 0) return sys_error("rename " + from, errno);
+        const std::scoped_lock guard(mutex);
         garbage.insert(name); // until the records name it
         records.next_layer = next.next_layer;
         names[layer.dir] = name;
@@ -259,7 +263,7 @@ result<std::vector<loaded_image>> image_store::state::commit(const std::string& 
         }
     }
     at_step();
-    base::unique_fd fs(::open(options.dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const base::unique_fd fs(::open(options.dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fs || ::syncfs(fs.get()) != 0) return sys_error("syncfs " + options.dir, errno);
     GANTRY_CHECK(write(std::move(next)));
     for (auto& image : loaded) image.size = describe(records.images.at(image.id)).size;
@@ -335,14 +339,15 @@ result<std::vector<loaded_image>> image_store::load(int archive_fd, const load_o
                                              .archive = archive_fd,
                                              .work = work_dir.get(),
                                              .layers = layers_dir.get()}));
-        const std::scoped_lock again(state_->mutex);
+        const std::scoped_lock change(state_->change);
         return state_->commit(staging, snapshot, std::move(content));
     };
     auto loaded = work();
     static_cast<void>(base::remove_tree(staging)); // what stays is swept at the next open
     guard.lock();
     --state_->loads;
-    state_->sweep(guard);
+    guard.unlock();
+    state_->sweep();
     return loaded;
 }
 
@@ -361,6 +366,7 @@ result<image> image_store::resolve(std::string_view text) const {
 }
 
 result<void> image_store::remove(std::string_view text) {
+    std::unique_lock change(state_->change);
     std::unique_lock guard(state_->mutex);
     const auto* found = state_->find(text);
     if (found == nullptr) return {};
@@ -386,15 +392,21 @@ result<void> image_store::remove(std::string_view text) {
                          .message = "image \"" + std::string(text) + "\" is used by container " + names};
         }
         next.images.erase(id);
+        state_->leaving.insert(id);
     }
-    GANTRY_CHECK(state_->write(std::move(next)));
-    state_->sweep(guard);
-    return {};
+    guard.unlock();
+    auto written = state_->write(std::move(next));
+    guard.lock();
+    state_->leaving.erase(id);
+    guard.unlock();
+    change.unlock();
+    state_->sweep();
+    return written;
 }
 
 result<void> image_store::pin(const std::string& image_id, const std::string& user) {
     const std::scoped_lock guard(state_->mutex);
-    if (!state_->records.images.contains(image_id)) return not_found(image_id);
+    if (!state_->records.images.contains(image_id) || state_->leaving.contains(image_id)) return not_found(image_id);
     state_->pins[image_id].insert(user);
     return {};
 }

@@ -1,6 +1,7 @@
 #include "plugins/cri-native/launch/client.hpp"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -121,12 +122,17 @@ struct client::impl {
     base::unique_fd pidfd;
     pid_t child = 0; ///< our own child, to be reaped when it ends; 0 if another process started it
     pid_t pid = 0;
+    std::uint32_t features = 0;
     std::uint32_t next_seq = 0;
     std::map<std::uint32_t, handler> pending;
+    std::map<std::string, std::string> argument_sizes; ///< of containers not started yet
     std::shared_ptr<bool> alive = std::make_shared<bool>(true);
     bool lost = false;
 
-    ~impl() { *alive = false; }
+    ~impl() {
+        *alive = false;
+        if (child > 0) ::waitid(P_PID, static_cast<id_t>(child), nullptr, WEXITED | WNOHANG);
+    }
 
     error gone(std::string why) const {
         return {.code = code::unavailable, .message = "the supervisor in " + run_dir + " " + std::move(why)};
@@ -151,11 +157,14 @@ struct client::impl {
             if (::sendmsg(socket.get(), &m, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return {};
             if (errno == EINTR) continue;
             if (errno != EAGAIN) return gone(std::string("cannot be reached: ") + std::strerror(errno));
-            return error{.code = code::busy, .message = "the supervisor in " + run_dir + " does not read its requests", .retryable = true};
+            return error{.code = code::busy,
+                         .message = "the supervisor in " + run_dir + " does not read its requests",
+                         .retryable = true};
         }
     }
 
-    std::uint32_t call(wire::op op, const std::function<void(request_writer&)>& fill, const std::vector<int>& fds, handler done) {
+    std::uint32_t call(wire::op op, const std::function<void(request_writer&)>& fill, const std::vector<int>& fds,
+                       handler done) {
         const std::uint32_t seq = ++next_seq;
         request_writer w(op, seq);
         fill(w);
@@ -168,21 +177,30 @@ struct client::impl {
     }
 
     void call_id(wire::op op, const std::string& id, callback<void> done) {
-        call(op, [&](request_writer& w) { w.text(id); }, {}, plain(std::move(done)));
+        call(
+            op, [&](request_writer& w) { w.text(id); }, {}, plain(std::move(done)));
     }
 
     static handler plain(callback<void> done) {
-        return [done = std::move(done)](result<incoming*> r) { done(r ? result<void>() : result<void>(std::move(r).error())); };
+        return [done = std::move(done)](result<incoming*> r) {
+            done(r ? result<void>() : result<void>(std::move(r).error()));
+        };
     }
 
     void hello(std::function<void(result<void>)> done) {
-        call(wire::op::hello, [](request_writer&) {}, {}, [this, done = std::move(done)](result<incoming*> r) {
-            if (!r) return done(std::move(r).error());
-            wire::fields f = (*r)->first(wire::tag::sandbox);
-            pid = static_cast<pid_t>(f.u32());
-            pidfd = std::move((*r)->fds[0]);
-            done({});
-        });
+        call(
+            wire::op::hello, [](request_writer&) {}, {},
+            [this, done = std::move(done)](result<incoming*> r) {
+                if (!r) {
+                    reap(); // a supervisor that could not set its pod up says so and ends
+                    return done(std::move(r).error());
+                }
+                wire::fields f = (*r)->first(wire::tag::sandbox);
+                pid = static_cast<pid_t>(f.u32());
+                features = f.u32();
+                pidfd = std::move((*r)->fds[0]);
+                done({});
+            });
     }
 
     // Our child leaves a zombie. Its socket closes a moment before it can be reaped, hence the short wait.
@@ -231,19 +249,25 @@ client::~client() = default;
 
 int client::fd() const noexcept { return impl_->socket.get(); }
 pid_t client::pid() const noexcept { return impl_->pid; }
+std::uint32_t client::features() const noexcept { return impl_->features; }
 
 result<std::unique_ptr<client>> client::spawn(const supervisor_image& image, const sandbox_plan& plan, events on,
                                               callback<void> ready) {
     GANTRY_TRY(const auto bytes, encode(plan));
     GANTRY_TRY(const auto memory, make_sealed("sandbox-plan", bytes, memfd_use::data));
     GANTRY_TRY(const pid_t child, spawn_supervisor(image.fd(), plan.run_dir, memory.get()));
-    GANTRY_TRY(auto socket, connect_supervisor(plan.run_dir));
     auto state = std::make_unique<impl>();
     state->run_dir = plan.run_dir;
     state->on = std::move(on);
-    state->socket = std::move(socket);
     state->child = child;
     state->pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+    auto socket = connect_supervisor(plan.run_dir);
+    if (!socket) {
+        ::kill(child, SIGKILL);
+        state->reap();
+        return std::move(socket).error();
+    }
+    state->socket = std::move(*socket);
     state->hello(std::move(ready));
     return std::unique_ptr<client>(new client(std::move(state)));
 }
@@ -267,10 +291,10 @@ result<std::unique_ptr<client>> client::connect(const std::string& run_dir, even
 void client::on_readable() {
     impl& s = *impl_;
     const auto living = s.alive;
-    std::vector<char> bytes(wire::max_message);
+    const std::unique_ptr<char[]> bytes(new char[wire::max_message]); // not value-initialised: most messages are small
     while (!s.lost) {
         incoming in;
-        iovec part{bytes.data(), bytes.size()};
+        iovec part{bytes.get(), wire::max_message};
         alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * wire::max_message_fds)];
         msghdr m{};
         m.msg_iov = &part;
@@ -293,10 +317,10 @@ void client::on_readable() {
             }
         }
         const auto size = static_cast<std::size_t>(n);
-        if (size >= sizeof in.head) std::memcpy(&in.head, bytes.data(), sizeof in.head);
+        if (size >= sizeof in.head) std::memcpy(&in.head, bytes.get(), sizeof in.head);
         if (size < sizeof in.head || in.head.magic != wire::magic || (m.msg_flags & MSG_TRUNC) != 0)
             return s.lose(s.gone("sent what is not a message"));
-        in.records = wire::records(bytes.data() + sizeof in.head, size - sizeof in.head);
+        in.records = wire::records(bytes.get() + sizeof in.head, size - sizeof in.head);
         s.dispatch(in);
         if (!*living) return;
     }
@@ -307,35 +331,53 @@ void client::create(const container_plan& plan, callback<pid_t> done) {
     if (!bytes) return done(std::move(bytes).error());
     const auto memory = make_sealed("container-plan", *bytes, memfd_use::data);
     if (!memory) return done(memory.error());
-    impl_->call(wire::op::create, [](request_writer&) {}, {memory->get()}, [done = std::move(done)](result<incoming*> r) {
-        if (!r) return done(std::move(r).error());
-        done(static_cast<pid_t>((*r)->first(wire::tag::request).u32()));
+    impl_->argument_sizes[plan.id] = argument_sizes(plan.process);
+    impl_->call(
+        wire::op::create, [](request_writer&) {}, {memory->get()},
+        [done = std::move(done)](result<incoming*> r) {
+            if (!r) return done(std::move(r).error());
+            done(static_cast<pid_t>((*r)->first(wire::tag::request).u32()));
+        });
+}
+
+void client::start(const std::string& id, callback<void> done) {
+    const auto sizes = impl_->argument_sizes.extract(id);
+    impl_->call_id(wire::op::start, id, [done = std::move(done), text = sizes ? sizes.mapped() : ""](result<void> r) {
+        if (!r && r.error().sys_errno == E2BIG) r.error().message += text;
+        done(std::move(r));
     });
 }
 
-void client::start(const std::string& id, callback<void> done) { impl_->call_id(wire::op::start, id, std::move(done)); }
-void client::forget(const std::string& id, callback<void> done) { impl_->call_id(wire::op::forget, id, std::move(done)); }
-void client::reopen_log(const std::string& id, callback<void> done) { impl_->call_id(wire::op::reopen_log, id, std::move(done)); }
+void client::forget(const std::string& id, callback<void> done) {
+    impl_->call_id(wire::op::forget, id, std::move(done));
+}
+void client::reopen_log(const std::string& id, callback<void> done) {
+    impl_->call_id(wire::op::reopen_log, id, std::move(done));
+}
 
 void client::signal(const std::string& id, int signal, callback<void> done) {
-    impl_->call(wire::op::signal, [&](request_writer& w) { w.text(id).number(signal); }, {}, impl::plain(std::move(done)));
+    impl_->call(
+        wire::op::signal, [&](request_writer& w) { w.text(id).number(signal); }, {}, impl::plain(std::move(done)));
 }
 
 void client::list(callback<std::vector<container_info>> done) {
     auto all = std::make_shared<std::vector<container_info>>();
-    impl_->call(wire::op::list, [](request_writer&) {}, {}, [all, done = std::move(done)](result<incoming*> r) {
-        if (!r) return done(std::move(r).error());
-        for (auto records = (*r)->records; records.next();)
-            if (records.is(wire::tag::container)) all->push_back(read_container(records.body()));
-        if (((*r)->head.flags & wire::flag_more) == 0) done(std::move(*all));
-    });
+    impl_->call(
+        wire::op::list, [](request_writer&) {}, {},
+        [all, done = std::move(done)](result<incoming*> r) {
+            if (!r) return done(std::move(r).error());
+            for (auto records = (*r)->records; records.next();)
+                if (records.is(wire::tag::container)) all->push_back(read_container(records.body()));
+            if (((*r)->head.flags & wire::flag_more) == 0) done(std::move(*all));
+        });
 }
 
 namespace {
 
 std::vector<int> given(const stdio& s, std::uint32_t& flags) {
     std::vector<int> fds;
-    const std::pair<int, wire::exec_flag> ends[] = {{s.in, wire::exec_stdin}, {s.out, wire::exec_stdout}, {s.err, wire::exec_stderr}};
+    const std::pair<int, wire::exec_flag> ends[] = {
+        {s.in, wire::exec_stdin}, {s.out, wire::exec_stdout}, {s.err, wire::exec_stderr}};
     for (const auto& [fd, flag] : ends) {
         if (fd < 0) continue;
         fds.push_back(fd);
@@ -355,19 +397,21 @@ std::uint32_t client::exec(const std::string& id, const exec_plan& plan, std::ui
     if (!memory) return done(memory.error()), handle;
     std::vector<int> fds = given(streams, flags);
     fds.insert(fds.begin(), memory->get());
-    return impl_->call(wire::op::exec, [&](request_writer& w) { w.text(id).number(handle).number(flags); }, fds,
-                       [done = std::move(done), sizes = argument_sizes(plan.process)](result<incoming*> r) {
-                           if (r) return done(read_exec_exit(**r));
-                           if (r.error().sys_errno == E2BIG) r.error().message += sizes;
-                           done(std::move(r).error());
-                       });
+    return impl_->call(
+        wire::op::exec, [&](request_writer& w) { w.text(id).number(handle).number(flags); }, fds,
+        [done = std::move(done), sizes = argument_sizes(plan.process)](result<incoming*> r) {
+            if (r) return done(read_exec_exit(**r));
+            if (r.error().sys_errno == E2BIG) r.error().message += sizes;
+            done(std::move(r).error());
+        });
 }
 
 std::uint32_t client::exec_captured(const std::string& id, const exec_plan& plan, callback<exec_result> done) {
     return exec(id, plan, wire::exec_captured, {}, std::move(done));
 }
 
-std::uint32_t client::exec_streams(const std::string& id, const exec_plan& plan, stdio streams, callback<exec_result> done) {
+std::uint32_t client::exec_streams(const std::string& id, const exec_plan& plan, stdio streams,
+                                   callback<exec_result> done) {
     return exec(id, plan, 0, streams, std::move(done));
 }
 
@@ -378,30 +422,40 @@ void client::exec_signal(std::uint32_t handle, int signal) {
 
 void client::exec_resize(std::uint32_t handle, tty_size size) {
     request_writer w(wire::op::exec_resize, 0);
-    if (!impl_->lost) static_cast<void>(impl_->transmit(w.number(handle).number(size.columns).number(size.rows).finish(), {}));
+    if (!impl_->lost)
+        static_cast<void>(impl_->transmit(w.number(handle).number(size.columns).number(size.rows).finish(), {}));
 }
 
 void client::attach(const std::string& id, stdio streams, callback<void> done) {
     std::uint32_t flags = 0;
     const std::vector<int> fds = given(streams, flags);
-    impl_->call(wire::op::attach, [&](request_writer& w) { w.text(id).number(flags); }, fds, impl::plain(std::move(done)));
+    impl_->call(
+        wire::op::attach, [&](request_writer& w) { w.text(id).number(flags); }, fds, impl::plain(std::move(done)));
 }
 
 void client::resize(const std::string& id, tty_size size, callback<void> done) {
-    impl_->call(wire::op::resize, [&](request_writer& w) { w.text(id).number(size.columns).number(size.rows); }, {},
-                impl::plain(std::move(done)));
+    impl_->call(
+        wire::op::resize, [&](request_writer& w) { w.text(id).number(size.columns).number(size.rows); }, {},
+        impl::plain(std::move(done)));
 }
 
 void client::socket(int family, int type, callback<base::unique_fd> done) {
-    impl_->call(wire::op::socket, [&](request_writer& w) { w.number(family).number(type); }, {},
-                [done = std::move(done)](result<incoming*> r) {
-                    if (!r) return done(std::move(r).error());
-                    done(std::move((*r)->fds[0]));
-                });
+    impl_->call(
+        wire::op::socket, [&](request_writer& w) { w.number(family).number(type); }, {},
+        [done = std::move(done)](result<incoming*> r) {
+            if (!r) return done(std::move(r).error());
+            done(std::move((*r)->fds[0]));
+        });
 }
 
 void client::shutdown(bool force, callback<void> done) {
-    impl_->call(wire::op::shutdown, [&](request_writer& w) { w.number(force); }, {}, impl::plain(std::move(done)));
+    impl_->call(
+        wire::op::shutdown, [&](request_writer& w) { w.number(force); }, {},
+        [state = impl_.get(), done = std::move(done)](result<incoming*> r) {
+            if (!r) return done(std::move(r).error());
+            state->reap();
+            done({});
+        });
 }
 
 } // namespace gantry::cri_native::launch

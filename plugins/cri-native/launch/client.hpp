@@ -1,9 +1,10 @@
 // client: the plugin's end of one pod supervisor. One thread (the plugin's lane) uses it: watch fd() for reading and
-// call on_readable(); replies and exits arrive as callbacks from there. Nothing here blocks longer than a process spawn.
+// call on_readable(); replies and exits arrive as callbacks from there. Nothing here blocks longer than a process
+// spawn.
 //
 // A client that is destroyed leaves the supervisor and its containers running; connect() finds them again. When the
-// supervisor dies every pending callback fails with code::unavailable and events::lost runs once: kill the pod's cgroup,
-// then remove_sandbox().
+// supervisor dies every pending callback fails with code::unavailable and events::lost runs once: kill the pod's
+// cgroup, then remove_sandbox().
 #pragma once
 
 #include <cstdint>
@@ -36,27 +37,27 @@ private:
 enum class container_state : std::uint8_t { creating = 1, created = 2, starting = 3, running = 4, exited = 5 };
 
 struct container_info {
-    std::string id;
+    std::string id{};
     container_state state = container_state::creating;
-    pid_t pid = 0;                ///< in the host's PID namespace; 0 once exited
-    std::int64_t created_ns = 0;  ///< wall clock, ns since 1970
+    pid_t pid = 0;               ///< in the host's PID namespace; 0 once exited
+    std::int64_t created_ns = 0; ///< wall clock, ns since 1970
     std::int64_t started_ns = 0;
     std::int64_t finished_ns = 0;
-    int exit_code = 0;            ///< exited: the code, or 128 + signal
+    int exit_code = 0; ///< exited: the code, or 128 + signal
     int exit_signal = 0;
-    bool oom_killed = false;      ///< SIGKILL ended it and its cgroup counted an OOM kill during this run
+    bool oom_killed = false;       ///< SIGKILL ended it and its cgroup counted an OOM kill during this run
     std::uint64_t log_dropped = 0; ///< bytes of output that the log could not take (ENOSPC)
 };
 
 struct exec_result {
-    int exit_code = 0;      ///< the code, or 128 + signal
-    bool timed_out = false; ///< its tree was killed at the deadline
-    std::string stdout_data; ///< captured only
-    std::string stderr_data;
+    int exit_code = 0;         ///< the code, or 128 + signal
+    bool timed_out = false;    ///< its tree was killed at the deadline
+    std::string stdout_data{}; ///< captured only
+    std::string stderr_data{};
 };
 
-/// Descriptors handed to a process; -1 for none. They are duplicated: the caller keeps its own. For attach and for exec with a
-/// terminal they become non-blocking (O_NONBLOCK belongs to the open file, so the caller sees it too).
+/// Descriptors handed to a process; -1 for none. They are duplicated: the caller keeps its own. For attach and for exec
+/// with a terminal they become non-blocking (O_NONBLOCK belongs to the open file, so the caller sees it too).
 struct stdio {
     int in = -1;
     int out = -1;
@@ -71,11 +72,12 @@ struct tty_size {
 class client {
 public:
     struct events {
-        std::function<void(const container_info&)> exited; ///< its exit record is on disk already
-        std::function<void(const error&)> lost;            ///< the supervisor is gone; the client is of no more use
+        std::function<void(const container_info&)> exited{}; ///< its exit record is on disk already
+        std::function<void(const error&)> lost{};            ///< the supervisor is gone; the client is of no more use
     };
 
-    /// Starts a supervisor. `ready` runs when the pod's namespaces are set up (ns/net is pinned then) or with what failed.
+    /// Starts a supervisor. `ready` runs when the pod's namespaces are set up (ns/net is pinned then) or with what
+    /// failed.
     static result<std::unique_ptr<client>> spawn(const supervisor_image& image, const sandbox_plan& plan, events on,
                                                  callback<void> ready);
     /// Takes over the supervisor of run_dir, from a plugin process that died. Fails with code::unavailable when none
@@ -86,8 +88,9 @@ public:
     client(const client&) = delete;
     client& operator=(const client&) = delete;
 
-    int fd() const noexcept;    ///< watch for EPOLLIN
-    pid_t pid() const noexcept; ///< the supervisor's; 0 before ready
+    int fd() const noexcept;                 ///< watch for EPOLLIN
+    pid_t pid() const noexcept;              ///< the supervisor's; 0 before ready
+    std::uint32_t features() const noexcept; ///< wire::feature bits that the supervisor found, after ready
     void on_readable();
 
     /// Builds the container up to its start gate: namespaces, root, mounts, cgroup. Nothing of the image runs.
@@ -95,14 +98,15 @@ public:
     /// Opens the gate; done when execve succeeded, or with the reason why not (the container is then exited, code 127,
     /// 126 or 128).
     void start(const std::string& id, callback<void> done);
-    /// Signals the first process; SIGKILL reaches every process of the container's PID namespace, or its whole cgroup when it has none of its own.
+    /// Signals the first process; SIGKILL reaches every process of the container's PID namespace, or its whole cgroup
+    /// when it has none of its own.
     void signal(const std::string& id, int signal, callback<void> done);
     /// Drops what is remembered of an exited container, its exit record included.
     void forget(const std::string& id, callback<void> done);
     void list(callback<std::vector<container_info>> done);
 
-    /// Runs a command and captures its output. Done when it ended and both streams are at their end (at most 10 s later).
-    /// Returns a handle for exec_signal.
+    /// Runs a command and captures its output. Done when it ended and both streams are at their end (at most 10 s
+    /// later). Returns a handle for exec_signal.
     std::uint32_t exec_captured(const std::string& id, const exec_plan& plan, callback<exec_result> done);
     /// Runs a command on the caller's descriptors. Without tty they become its stdio; with tty the supervisor copies
     /// between them and the terminal (err is not used). Done when it ended and, with tty, its output is through.

@@ -53,7 +53,8 @@ public:
     result<std::string> finish() && {
         if (!bad_.empty()) return invalid(std::move(bad_));
         const auto length = static_cast<std::uint32_t>(bytes_.size());
-        bytes_.replace(offsetof(wire::plan_header, length), sizeof length, reinterpret_cast<const char*>(&length), sizeof length);
+        bytes_.replace(offsetof(wire::plan_header, length), sizeof length, reinterpret_cast<const char*>(&length),
+                       sizeof length);
         return std::move(bytes_);
     }
 
@@ -102,7 +103,8 @@ void add_process(plan_writer& w, const process_plan& p) {
 
 result<void> check_process(const process_plan& p) {
     if (p.argv.empty()) return invalid("no command specified");
-    if (p.seccomp.size() % sizeof(sock_filter) != 0) return invalid("the seccomp filter is not a whole number of instructions");
+    if (p.seccomp.size() % sizeof(sock_filter) != 0)
+        return invalid("the seccomp filter is not a whole number of instructions");
     if (p.seccomp.size() / sizeof(sock_filter) > BPF_MAXINSNS)
         return invalid("the seccomp filter has " + std::to_string(p.seccomp.size() / sizeof(sock_filter)) +
                        " instructions, the kernel takes " + std::to_string(BPF_MAXINSNS));
@@ -119,8 +121,9 @@ std::size_t depth_of(std::string_view path) {
 std::vector<const mount_plan*> by_depth(const std::vector<mount_plan>& mounts) {
     std::vector<const mount_plan*> sorted;
     for (const auto& m : mounts) sorted.push_back(&m);
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const mount_plan* a, const mount_plan* b) { return depth_of(a->target) < depth_of(b->target); });
+    std::stable_sort(sorted.begin(), sorted.end(), [](const mount_plan* a, const mount_plan* b) {
+        return depth_of(a->target) < depth_of(b->target);
+    });
     return sorted;
 }
 
@@ -163,7 +166,11 @@ void add_cgroups(plan_writer& w, const cgroup_plan& plan) {
         w.end();
     }
     if (!plan.v2.empty()) w.begin(tag::cgroup_v2).path("the cgroup directory", plan.v2).end();
-    w.begin(tag::cgroup_head).number(plan.host_namespace).text("freezer", plan.freezer_dir).text("oom file", plan.oom_file).end();
+    w.begin(tag::cgroup_head)
+        .number(plan.host_namespace)
+        .text("freezer", plan.freezer_dir)
+        .text("oom file", plan.oom_file)
+        .end();
 }
 
 result<void> add_root(plan_writer& w, const rootfs_plan& plan) {
@@ -179,7 +186,11 @@ result<void> add_root(plan_writer& w, const rootfs_plan& plan) {
         const std::string only = o.lower[0].starts_with('/') ? o.lower[0] : o.base + "/" + o.lower[0];
         return add_root(w, {.overlay = {}, .bind = only, .readonly = true});
     }
-    w.begin(tag::root).number(wire::root_overlay).text("overlay base", o.base).text("upper", o.upper).text("work", o.work);
+    w.begin(tag::root)
+        .number(wire::root_overlay)
+        .text("overlay base", o.base)
+        .text("upper", o.upper)
+        .text("work", o.work);
     w.number(plan.readonly || o.upper.empty()).end();
     for (const auto& layer : o.lower) w.begin(tag::lower).text("a layer", layer).end();
     for (const auto& option : o.options) w.begin(tag::root_option).text("an overlay option", option).end();
@@ -216,7 +227,8 @@ result<std::string> encode(const sandbox_plan& plan) {
     for (const auto& s : plan.sysctls) {
         std::string path = s.name;
         if (path.find('/') == std::string::npos) std::replace(path.begin(), path.end(), '.', '/');
-        if (path.starts_with('/') || path.find("..") != std::string::npos) return invalid("sysctl name \"" + s.name + "\" is not valid");
+        if (path.starts_with('/') || path.find("..") != std::string::npos)
+            return invalid("sysctl name \"" + s.name + "\" is not valid");
         w.begin(tag::sysctl).text("a sysctl", path).text("sysctl " + s.name, s.value).end();
     }
     for (const auto& dir : plan.cgroup_dirs) w.begin(tag::cgroup_dir).path("the supervisor's cgroup", dir).end();
@@ -242,7 +254,11 @@ result<std::string> encode(const container_plan& plan) {
     for (const auto& path : plan.readonly_paths) w.begin(tag::readonly).path("a read-only path", path).end();
     for (const auto& d : plan.devices) {
         if (d.type != 'c' && d.type != 'b') return invalid("device " + d.path + " is neither 'c' nor 'b'");
-        w.begin(tag::device).path("a device", d.path).number(static_cast<std::uint32_t>(d.type)).number(d.major).number(d.minor);
+        w.begin(tag::device)
+            .path("a device", d.path)
+            .number(static_cast<std::uint32_t>(d.type))
+            .number(d.major)
+            .number(d.minor);
         w.number(d.mode).number(d.uid).number(d.gid).end();
     }
     add_cgroups(w, plan.cgroup);

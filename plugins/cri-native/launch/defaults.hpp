@@ -1,4 +1,5 @@
-// What every container gets unless its plan says otherwise (OCI runtime spec, "default filesystems" and "default devices").
+// What every container gets unless its plan says otherwise (OCI runtime spec, "default filesystems" and "default
+// devices").
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace gantry::cri_native::launch {
 
-/// /proc, /dev, /dev/pts, /dev/shm (the pod's), /dev/mqueue, /sys and /sys/fs/cgroup. Not privileged: /sys and the cgroups
-/// are read-only.
+/// /proc, /dev, /dev/pts, /dev/shm (the pod's), /dev/mqueue, /sys and /sys/fs/cgroup. Not privileged: /sys and the
+/// cgroups are read-only.
 std::vector<mount_plan> default_mounts(bool privileged);
 /// null, zero, full, random, urandom, tty.
 std::vector<device_plan> default_devices();

@@ -23,7 +23,7 @@ constexpr std::string_view phrase(step s) {
     case step::sysctl: return "set sysctl %";
     case step::pin: return "pin the network namespace at %";
     case step::shm: return "mount the pod's /dev/shm at %";
-    case step::pod_init: return "start the first process of the shared PID namespace";
+    case step::pod_init: return "use the pod's shared PID namespace";
     case step::loopback: return "bring the loopback interface up";
     case step::log: return "open log %";
     case step::pipe: return "create the streams of %";
@@ -81,8 +81,11 @@ std::string lookup_message(const failure& f) {
 
 std::string exec_message(const failure& f) {
     switch (f.err) {
-    case ENOENT: return "exec: \"" + f.object + "\": no such file or directory: its interpreter or dynamic loader is missing";
-    case ENOEXEC: return "exec: \"" + f.object + "\": exec format error: not a program for this machine, or a script without \"#!\"";
+    case ENOENT:
+        return "exec: \"" + f.object + "\": no such file or directory: its interpreter or dynamic loader is missing";
+    case ENOEXEC:
+        return "exec: \"" + f.object +
+               "\": exec format error: not a program for this machine, or a script without \"#!\"";
     default: return "exec: \"" + f.object + "\": " + reason(f.err);
     }
 }
@@ -144,7 +147,8 @@ std::string argument_sizes(const process_plan& process) {
         out += "; \"" + largest->substr(0, std::min<std::size_t>(largest->find('='), 40)) + "\" has " +
                std::to_string(largest->size()) + " of at most " + std::to_string(one_limit - 1);
     else
-        out += ", limit " + std::to_string(2u << 20) + "; many Services? enableServiceLinks: false keeps their variables out";
+        out += ", limit " + std::to_string(2u << 20) +
+               "; many Services? enableServiceLinks: false keeps their variables out";
     return out + ")";
 }
 

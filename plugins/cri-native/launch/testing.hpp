@@ -1,5 +1,5 @@
-// For tests: a pod with a real supervisor, a busybox root, cgroups and logs, all named after this process and removed at
-// the end. Blocking wrappers around client.
+// For tests: a pod with a real supervisor, a busybox root, cgroups and logs, all named after this process and removed
+// at the end. Blocking wrappers around client.
 #pragma once
 
 #include <chrono>
@@ -30,10 +30,11 @@ private:
     std::string path_;
 };
 
-/// Cgroups of one container or supervisor in every hierarchy of this host; killed and removed at the end.
+/// Cgroups of one container or supervisor in every hierarchy of this host, on request in a hybrid host's cgroup2 too;
+/// killed and removed at the end.
 class test_cgroup {
 public:
-    explicit test_cgroup(const std::string& name);
+    explicit test_cgroup(const std::string& name, bool hybrid = false);
     ~test_cgroup();
     test_cgroup(const test_cgroup&) = delete;
     test_cgroup& operator=(const test_cgroup&) = delete;
@@ -49,8 +50,26 @@ private:
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = patience);
 std::string read_all(const std::string& path);
 void write_all(const std::string& path, const std::string& text);
+/// Names in a directory; none when it is not there.
+std::vector<std::string> names_in(const std::string& dir);
 /// The payloads of a CRI log, pieces joined, of one stream or both ("").
 std::string log_text(const std::string& path, const std::string& stream = "");
+
+/// An answer that may come after its test gave up waiting.
+template <class T>
+class answer {
+public:
+    callback<T> fn() const {
+        return [state = state_](result<T> r) { state->emplace(std::move(r)); };
+    }
+    bool came() const { return state_->has_value(); }
+    void forget() { state_->reset(); }
+    result<T>& operator*() { return **state_; }
+    result<T>* operator->() { return &**state_; }
+
+private:
+    std::shared_ptr<std::optional<result<T>>> state_ = std::make_shared<std::optional<result<T>>>();
+};
 
 class pod {
 public:
@@ -70,12 +89,16 @@ public:
     const std::optional<error>& lost() const { return lost_; }
     const std::optional<error>& failure() const { return failure_; } ///< of the set-up
 
-    /// A plan for `sh -c script` on a fresh writable overlay of busybox, with the default mounts and devices, uid 0, the
-    /// default capabilities, no cgroup.
+    /// A plan for `sh -c script` on a fresh writable overlay of busybox, with the default mounts and devices, uid 0,
+    /// the default capabilities, no cgroup.
     container_plan plan(const std::string& id, std::vector<std::string> argv);
-    container_plan shell(const std::string& id, const std::string& script) { return plan(id, {"/bin/sh", "-c", script}); }
+    container_plan shell(const std::string& id, const std::string& script) {
+        return plan(id, {"/bin/sh", "-c", script});
+    }
     std::string log_path(const std::string& id) const { return dir_ / (id + ".log"); }
-    std::string log(const std::string& id, const std::string& stream = "") const { return log_text(log_path(id), stream); }
+    std::string log(const std::string& id, const std::string& stream = "") const {
+        return log_text(log_path(id), stream);
+    }
     /// The image's directory, shared by the containers of this pod that are made afterwards.
     std::string image();
 
@@ -96,11 +119,11 @@ public:
     /// Runs one call that takes a callback to its end.
     template <class T>
     result<T> await(const std::function<void(callback<T>)>& call) {
-        std::optional<result<T>> answer;
-        call([&](result<T> r) { answer.emplace(std::move(r)); });
-        if (!pump([&] { return answer.has_value(); }))
+        answer<T> reply;
+        call(reply.fn());
+        if (!pump([&] { return reply.came(); }))
             return error{.code = code::timeout, .message = "no answer from the supervisor"};
-        return std::move(*answer);
+        return std::move(*reply);
     }
 
     /// As if the plugin's process had died: the client goes away, the supervisor stays.

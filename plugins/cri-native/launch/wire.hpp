@@ -1,5 +1,5 @@
-// The bytes between plugin and pod supervisor: message header, record format, operations, steps. Shared by both sides, so
-// nothing here allocates or needs a library. A supervisor outlives the plugin that started it: fields are only ever
+// The bytes between plugin and pod supervisor: message header, record format, operations, steps. Shared by both sides,
+// so nothing here allocates or needs a library. A supervisor outlives the plugin that started it: fields are only ever
 // appended to records (a reader gives 0 or "" past the end of a record), tags and numbers are never reused, and a
 // record that must be understood has a tag below optional_tag.
 //
@@ -61,7 +61,7 @@ struct header {
 struct plan_header {
     std::uint32_t magic;
     std::uint16_t abi;
-    std::uint16_t kind; // plan_kind
+    std::uint16_t kind;   // plan_kind
     std::uint32_t length; // of all, header included
 };
 
@@ -79,12 +79,13 @@ enum class tag : std::uint16_t {
     sysctl = 17,     // path below /proc/sys, value
     cgroup_dir = 18, // directory to join
     // process
-    argument = 32,     // text
-    environment = 33,  // text
-    process = 34,      // cwd, u32 uid, u32 gid, u32 umask, u64 capabilities, u32 process_flags, u32 oom_score_adj, u32 columns, rows, PATH
-    group = 35,        // u32 gid
-    rlimit = 36,       // u32 resource, u64 soft, u64 hard
-    seccomp = 37,      // struct sock_filter[], as a text
+    argument = 32,    // text
+    environment = 33, // text
+    process = 34,     // cwd, u32 uid, u32 gid, u32 umask, u64 capabilities, u32 process_flags, u32 oom_score_adj, u32
+                      // columns, rows, PATH
+    group = 35,       // u32 gid
+    rlimit = 36,      // u32 resource, u64 soft, u64 hard
+    seccomp = 37,     // struct sock_filter[], as a text
     // container plan
     container_head = 48, // id, log path, u32 pid_mode, u32 container_flags
     root = 49,           // u32 root_kind, bind path or overlay base, upper, work, u32 readonly
@@ -106,7 +107,13 @@ enum pod_flag : std::uint32_t { pod_new_net = 1, pod_new_ipc = 2, pod_new_uts = 
 enum process_flag : std::uint32_t { process_no_new_privs = 1, process_tty = 2, process_oom_score_adj = 4 };
 enum container_flag : std::uint32_t { container_stdin = 1, container_stdin_once = 2 };
 enum root_kind : std::uint32_t { root_bind = 0, root_overlay = 1 };
-enum mount_flag : std::uint32_t { mount_readonly = 1, mount_recursive_readonly = 2, mount_nosuid = 4, mount_nodev = 8, mount_noexec = 16 };
+enum mount_flag : std::uint32_t {
+    mount_readonly = 1,
+    mount_recursive_readonly = 2,
+    mount_nosuid = 4,
+    mount_nodev = 8,
+    mount_noexec = 16
+};
 
 /// Kernel features that have a fallback; probed by each supervisor at its start.
 enum feature : std::uint32_t {
@@ -117,7 +124,8 @@ enum feature : std::uint32_t {
     feature_close_range = 16,
 };
 
-/// What the supervisor or a child of it was doing when it failed; the plugin makes a sentence of it (launch/failure.cpp).
+/// What the supervisor or a child of it was doing when it failed; the plugin makes a sentence of it
+/// (launch/failure.cpp).
 enum class step : std::uint16_t {
     none = 0,
     protocol = 1,

@@ -1,5 +1,5 @@
-// Cgroups as the supervisor needs them: join one, kill all in one, read its OOM counter. Directories and limits are made
-// by the plugin; only an exec's leaf is made here.
+// Cgroups as the supervisor needs them: join one, kill all in one, read its OOM counter. Directories and limits are
+// made by the plugin; only an exec's leaf is made here.
 #pragma once
 
 #include <sys/types.h>
@@ -14,8 +14,8 @@ namespace gantry::cri_native::supervisor {
 bool join_cgroup_v1(text dir) noexcept;
 bool join_cgroup_v2(text dir) noexcept;
 
-/// SIGKILLs every process in the directory's cgroup so that none can escape by forking: cgroup.kill (v2, 5.14), or frozen
-/// first (v1 freezer), or in rounds. Leaves it thawed. The dying may still be listed on return.
+/// SIGKILLs every process in the directory's cgroup so that none can escape by forking: cgroup.kill (v2, 5.14), or
+/// frozen first (v1 freezer), or in rounds. Leaves it thawed. The dying may still be listed on return.
 void kill_cgroup(text dir) noexcept;
 
 /// Whether a freezer (v1) or cgroup (v2) directory is frozen, itself or by an ancestor.

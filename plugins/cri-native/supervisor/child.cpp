@@ -85,8 +85,8 @@ int open_trusted_proc() noexcept {
 bool write_proc(int proc, const char* path, const char* value, std::size_t size) noexcept {
     int opened = -1;
     if (sys::has(wire::feature_openat2))
-        opened = sys::openat2(proc, path, O_WRONLY | O_CLOEXEC,
-                              RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS);
+        opened =
+            sys::openat2(proc, path, O_WRONLY | O_CLOEXEC, RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS);
     else
         opened = ::openat(proc, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     const sys::fd file(opened);

@@ -10,8 +10,8 @@ struct terminal {
     int slave = -1;
 };
 
-/// A pty of the devpts instance whose root is given. Both ends come from descriptors (TIOCGPTPEER), never by /dev/pts/N.
-/// (CVE-2025-52565.) The slave belongs to the plan's user and has the plan's size.
+/// A pty of the devpts instance whose root is given. Both ends come from descriptors (TIOCGPTPEER), never by
+/// /dev/pts/N. (CVE-2025-52565.) The slave belongs to the plan's user and has the plan's size.
 terminal open_terminal(const child& c, int devpts) noexcept;
 /// Covers /dev/console with the slave.
 void bind_console(const child& c, int root, int slave) noexcept;

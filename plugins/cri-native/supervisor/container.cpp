@@ -85,7 +85,8 @@ void reply_child_failure(const requester& to, const child_report& report) noexce
 
 // How an exit code would tell what a failed start was.
 int code_of(const child_report& report) noexcept {
-    if (report.step == static_cast<std::uint32_t>(step::exec_lookup) || report.step == static_cast<std::uint32_t>(step::exec))
+    if (report.step == static_cast<std::uint32_t>(step::exec_lookup) ||
+        report.step == static_cast<std::uint32_t>(step::exec))
         return report.err == ENOENT ? code_not_found : code_not_executable;
     return code_not_started;
 }
@@ -156,7 +157,7 @@ void note_end(container& c, int code, int signal) noexcept {
     c.exit_signal = signal;
     const bool never_ran = c.state == container_state::starting && c.exit_code != 0; // its start failed and was told
     if (!never_ran) c.exit_code = signal != 0 ? 128 + signal : code;
-    c.oom_killed = signal == SIGKILL && oom_kills(c.oom_file()) > c.oom_before;
+    c.oom_killed = signal == SIGKILL && !c.killed && oom_kills(c.oom_file()) > c.oom_before;
     if (c.pid_ns != pid_mode::container) kill_container_cgroups(c);
     if (c.state == container_state::creating) {
         line<64> how;
@@ -195,7 +196,8 @@ container* find_container(text id) noexcept {
 void create_container(request& r) noexcept {
     const char* detail = "";
     plan_view plan;
-    if (r.fd_count != 1 || !plan.map(r.fds[0].get(), wire::plan_kind::container, &detail))
+    if (r.fd_count != 1) return reply_failure(r.from, step::protocol, EINVAL);
+    if (!plan.map(r.fds[0].get(), wire::plan_kind::container, &detail))
         return reply_failure(r.from, step::plan, errno, text{detail, static_cast<std::uint32_t>(std::strlen(detail))});
     wire::fields head = plan.first(wire::tag::container_head);
     const text id = head.text();
@@ -225,13 +227,18 @@ void create_container(request& r) noexcept {
     c.waiting = r.from;
     c.created_ns = sys::wall_ns();
     if (!keep_cgroups(c, plan)) return refuse(step::memory, id);
+    if (c.pid_ns > pid_mode::host || (c.pid_ns == pid_mode::pod && sandbox().pod_init() < 0)) {
+        errno = EINVAL; // never the host's namespace instead
+        return refuse(step::pod_init, id);
+    }
     c.oom_before = oom_kills(c.oom_file());
     if (!log_path.empty() && !c.log.open(c.log_path.c_str())) return refuse(step::log, log_path);
 
     stdio_pair in;
     stdio_pair out;
     stdio_pair err;
-    if (!tty && ((c.flags & wire::container_stdin && !make_pipe(in, false)) || !make_pipe(out, true) || !make_pipe(err, true)))
+    if (!tty &&
+        ((c.flags & wire::container_stdin && !make_pipe(in, false)) || !make_pipe(out, true) || !make_pipe(err, true)))
         return refuse(step::pipe, id);
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return refuse(step::pipe, id);
@@ -263,7 +270,8 @@ void create_container(request& r) noexcept {
 void start_container(container& c, const requester& from) noexcept {
     if (c.state != container_state::created) return reply_failure(from, step::state, EINVAL, c.id);
     const char open = 1;
-    if (::send(c.status.fd(), &open, sizeof open, MSG_NOSIGNAL) != 1) return reply_failure(from, step::died, errno, c.id);
+    if (::send(c.status.fd(), &open, sizeof open, MSG_NOSIGNAL) != 1)
+        return reply_failure(from, step::died, errno, c.id);
     c.state = container_state::starting;
     c.started_ns = sys::wall_ns();
     c.waiting = from;
@@ -271,6 +279,7 @@ void start_container(container& c, const requester& from) noexcept {
 
 void signal_container(container& c, int signal) noexcept {
     if (c.ended) return;
+    c.killed = c.killed || signal == SIGKILL;
     sys::pidfd_send_signal(c.pidfd.get(), signal);
     // Without a PID namespace of its own the first process takes nobody along.
     if (signal == SIGKILL && c.pid_ns != pid_mode::container) kill_container_cgroups(c);
@@ -305,7 +314,8 @@ void forget_container(container& c) noexcept {
 
 void append_container(message& m, const container& c) noexcept {
     // Exited is what is on disk: until its output is in the log it counts as running.
-    const container_state state = c.state == container_state::exited && !c.announced ? container_state::running : c.state;
+    const container_state state =
+        c.state == container_state::exited && !c.announced ? container_state::running : c.state;
     m.begin(wire::tag::container)
         .text(c.id.c_str(), c.id.size())
         .u32(static_cast<std::uint32_t>(state))

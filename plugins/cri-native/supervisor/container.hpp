@@ -56,8 +56,9 @@ struct container {
     int exit_code = 0;
     int exit_signal = 0;
     bool oom_killed = false;
-    bool ended = false;      ///< the first process was reaped
-    bool announced = false;  ///< record written, event sent
+    bool killed = false;    ///< by us: then an earlier OOM kill in its cgroup was not its end
+    bool ended = false;     ///< the first process was reaped
+    bool announced = false; ///< record written, event sent
     std::uint64_t oom_before = 0;
     std::int64_t drain_deadline = 0;
     watcher status;
@@ -97,7 +98,7 @@ void list_containers(const requester& to) noexcept;
 
 // streams.cpp
 void watch_outputs(container& c, int out, int err) noexcept; ///< takes the descriptors; -1 for none
-void drain_outputs(container& c) noexcept; ///< what is there now, without waiting
+void drain_outputs(container& c) noexcept;                   ///< what is there now, without waiting
 void close_outputs(container& c) noexcept;
 void attach(container& c, request& r, std::uint32_t flags) noexcept;
 void end_attachments(container& c) noexcept;

@@ -46,7 +46,8 @@ void join_container_cgroups(const child& c, bool in_v2) noexcept {
     });
     const text v2 = c.plan.first(wire::tag::cgroup_v2).text();
     if (!v2.empty() && !in_v2 && !join_cgroup_v2(v2)) c.fail(step::cgroup_join, errno, v2);
-    // The new namespace is rooted where the process is now, hence not by clone3, which would root it at the supervisor's.
+    // The new namespace is rooted where the process is now, hence not by clone3, which would root it at the
+    // supervisor's.
     if (c.plan.first(wire::tag::cgroup_head).u32() == 0 && ::unshare(CLONE_NEWCGROUP) != 0)
         c.fail(step::cgroup_namespace, errno);
 }
@@ -56,7 +57,8 @@ void join_container_cgroups(const child& c, bool in_v2) noexcept {
 void run_container(child& c, const stdio_ends& io, bool in_v2) noexcept {
     ::umask(0);
     const process_record process(c.plan);
-    // Steps 1 and 2: accounted to the container from here on. (Cgroup and limits made by the plugin; namespaces by clone.)
+    // Steps 1 and 2: accounted to the container from here on. (Cgroup and limits made by the plugin; namespaces by
+    // clone.)
     join_container_cgroups(c, in_v2);
     open_proc(c);
     prepare_process(c, process);
@@ -76,7 +78,8 @@ void run_container(child& c, const stdio_ends& io, bool in_v2) noexcept {
         tty = open_terminal(c, mounts.devpts());
         bind_console(c, root, tty.slave);
     }
-    const sys::fd made(open_target(root, process.cwd, {.if_missing = missing::make_directory})); // may be absent: step 12 tells
+    const sys::fd made(
+        open_target(root, process.cwd, {.if_missing = missing::make_directory})); // may be absent: step 12 tells
     mounts.seal();
     // Step 9.
     mask_paths(c, root);
@@ -113,7 +116,8 @@ void run_exec(child& c, const exec_target& target, const stdio_ends& io) noexcep
     }
     open_proc(c);
     prepare_process(c, process);
-    if (::setns(target.pidfd, CLONE_NEWNS | (own_cgroup_namespace ? CLONE_NEWCGROUP : 0)) != 0) c.fail(step::join, errno);
+    if (::setns(target.pidfd, CLONE_NEWNS | (own_cgroup_namespace ? CLONE_NEWCGROUP : 0)) != 0)
+        c.fail(step::join, errno);
     ::setsid();
     terminal tty;
     if (process.tty()) {

@@ -16,9 +16,9 @@ struct stdio_ends {
 [[noreturn]] void run_container(child& c, const stdio_ends& io, bool in_v2) noexcept;
 
 struct exec_target {
-    int pidfd = -1;                ///< the container's first process
+    int pidfd = -1;                     ///< the container's first process
     const plan_view* cgroups = nullptr; ///< its cgroup records
-    text leaf{};                   ///< directory of the exec's own cgroup, empty for none
+    text leaf{};                        ///< directory of the exec's own cgroup, empty for none
     bool leaf_is_v2 = false;
     bool in_v2 = false;
 };

@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::int64_t drain_ns = 10'000'000'000;
 constexpr std::int64_t sweep_ns = 20'000'000; // how soon to look again at a leaf that is not empty yet
-constexpr int max_sweeps = 500;       // of a killed tree's leaf
-constexpr int max_quiet_sweeps = 50;  // of one that was not killed
+constexpr int max_sweeps = 500;               // of a killed tree's leaf
+constexpr int max_quiet_sweeps = 50;          // of one that was not killed
 constexpr std::size_t max_inline = 48u << 10;
 constexpr std::size_t max_capture = 64u << 20;
 
@@ -54,7 +54,7 @@ struct exec {
     watcher master; ///< tty: read here
     sink to_client;
     pump from_client;
-    sys::fd client_in;  ///< tty: until the terminal is there
+    sys::fd client_in; ///< tty: until the terminal is there
     sys::fd client_out;
 };
 
@@ -82,7 +82,8 @@ void kill_tree(exec& e) noexcept {
     }
 }
 
-// Gone when its leaf is. What a command left running in the background on purpose keeps the leaf until the container ends.
+// Gone when its leaf is. What a command left running in the background on purpose keeps the leaf until the container
+// ends.
 void retire(exec& e) noexcept {
     if (e.leaf.size() == 0 || ::rmdir(e.leaf.c_str()) == 0 || errno == ENOENT ||
         ++e.sweeps > (e.timed_out ? max_sweeps : max_quiet_sweeps))
@@ -237,8 +238,10 @@ void start_exec(container& c, request& r, std::uint32_t handle, std::uint32_t fl
     plan_view plan;
     std::size_t wanted = 1;
     for (const auto bit : {wire::exec_stdin, wire::exec_stdout, wire::exec_stderr}) wanted += (flags & bit) != 0;
-    if (r.fd_count != wanted || !plan.map(r.fds[0].get(), wire::plan_kind::exec, &detail))
-        return reply_failure(r.from, step::plan, errno, c.id, text{detail, static_cast<std::uint32_t>(std::strlen(detail))});
+    if (r.fd_count != wanted) return reply_failure(r.from, step::protocol, EINVAL, c.id);
+    if (!plan.map(r.fds[0].get(), wire::plan_kind::exec, &detail))
+        return reply_failure(r.from, step::plan, errno, c.id,
+                             text{detail, static_cast<std::uint32_t>(std::strlen(detail))});
     wire::fields head = plan.first(wire::tag::exec_head);
     const std::uint64_t timeout = head.u64();
     const std::uint64_t asked = head.u64();
@@ -276,7 +279,8 @@ void start_exec(container& c, request& r, std::uint32_t handle, std::uint32_t fl
     sys::fd in = flags & wire::exec_stdin ? static_cast<sys::fd&&>(r.fds[next++]) : sys::fd();
     sys::fd out = flags & wire::exec_stdout ? static_cast<sys::fd&&>(r.fds[next++]) : sys::fd();
     sys::fd err = flags & wire::exec_stderr ? static_cast<sys::fd&&>(r.fds[next++]) : sys::fd();
-    if (e.captured && (!open_pipe(e.out, limit, e, out) || !open_pipe(e.err, limit, e, err))) return refuse(step::pipe, errno);
+    if (e.captured && (!open_pipe(e.out, limit, e, out) || !open_pipe(e.err, limit, e, err)))
+        return refuse(step::pipe, errno);
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return refuse(step::pipe, errno);
     e.status.assign(ends[0], status_ready, &e);
@@ -346,7 +350,8 @@ bool exec_ended(pid_t pid, int code, int signal) noexcept {
 std::int64_t execs_deadline() noexcept {
     std::int64_t due = 0;
     for (const exec* e = execs.head; e; e = e->next)
-        due = earlier(earlier(due, earlier(e->timeout_at, e->drain_deadline)), earlier(e->sweep_at, e->to_client.deadline()));
+        due = earlier(earlier(due, earlier(e->timeout_at, e->drain_deadline)),
+                      earlier(e->sweep_at, e->to_client.deadline()));
     return due;
 }
 

@@ -18,8 +18,10 @@ struct flag_pair {
 };
 
 constexpr flag_pair flag_pairs[] = {
-    {MOUNT_ATTR_RDONLY, MS_RDONLY, ST_RDONLY},     {MOUNT_ATTR_NOSUID, MS_NOSUID, ST_NOSUID},
-    {MOUNT_ATTR_NODEV, MS_NODEV, ST_NODEV},        {MOUNT_ATTR_NOEXEC, MS_NOEXEC, ST_NOEXEC},
+    {MOUNT_ATTR_RDONLY, MS_RDONLY, ST_RDONLY},
+    {MOUNT_ATTR_NOSUID, MS_NOSUID, ST_NOSUID},
+    {MOUNT_ATTR_NODEV, MS_NODEV, ST_NODEV},
+    {MOUNT_ATTR_NOEXEC, MS_NOEXEC, ST_NOEXEC},
     {MOUNT_ATTR_NODIRATIME, MS_NODIRATIME, ST_NODIRATIME},
 };
 
@@ -100,23 +102,27 @@ int new_filesystem::mount_on(const spot& where, std::uint64_t attributes) noexce
     }
     sys::fd mounted(sys::fsmount(context_.get(), static_cast<unsigned>(attributes)));
     if (!mounted) return -1;
-    if (sys::move_mount(mounted.get(), "", where.fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0) return -1;
+    if (sys::move_mount(mounted.get(), "", where.fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
+        return -1;
     return mounted.release();
 }
 
 int take_tree(const char* path, bool recursive) noexcept {
     if (!sys::has(wire::feature_mount_api)) return ::open(path, O_PATH | O_CLOEXEC);
-    return sys::open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? unsigned{AT_RECURSIVE} : 0u));
+    return sys::open_tree(AT_FDCWD, path,
+                          OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? unsigned{AT_RECURSIVE} : 0u));
 }
 
 int take_tree(int fd, bool recursive) noexcept {
     if (!sys::has(wire::feature_mount_api)) return ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    return sys::open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | (recursive ? unsigned{AT_RECURSIVE} : 0u));
+    return sys::open_tree(
+        fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | (recursive ? unsigned{AT_RECURSIVE} : 0u));
 }
 
 int bind_on(int tree, const spot& where, bool recursive) noexcept {
     if (!sys::has(wire::feature_mount_api)) {
-        if (::mount(fd_path(tree).c_str(), fd_path(where.fd).c_str(), nullptr, MS_BIND | (recursive ? static_cast<unsigned long>(MS_REC) : 0ul), nullptr) != 0)
+        if (::mount(fd_path(tree).c_str(), fd_path(where.fd).c_str(), nullptr,
+                    MS_BIND | (recursive ? static_cast<unsigned long>(MS_REC) : 0ul), nullptr) != 0)
             return -1;
         return reopen_top(where);
     }
@@ -129,7 +135,8 @@ bool add_attributes(int mount_root, std::uint64_t attributes, bool recursive) no
     if (sys::has(wire::feature_mount_setattr)) {
         mount_attr attr{};
         attr.attr_set = attributes;
-        return sys::set_mount_attributes(mount_root, "", AT_EMPTY_PATH | (recursive ? unsigned{AT_RECURSIVE} : 0u), &attr) == 0;
+        return sys::set_mount_attributes(mount_root, "", AT_EMPTY_PATH | (recursive ? unsigned{AT_RECURSIVE} : 0u),
+                                         &attr) == 0;
     }
     if (recursive) {
         errno = ENOSYS;

@@ -14,8 +14,8 @@ namespace gantry::cri_native::supervisor {
 /// "/proc/self/fd/N".
 line<40> fd_path(int fd) noexcept;
 
-/// Where to mount: an O_PATH descriptor, and how it was found (mount(2) gives no descriptor for the new mount's root: it
-/// is looked up again, inside the root).
+/// Where to mount: an O_PATH descriptor, and how it was found (mount(2) gives no descriptor for the new mount's root:
+/// it is looked up again, inside the root).
 struct spot {
     int root = -1;
     text path;

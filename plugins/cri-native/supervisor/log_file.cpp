@@ -41,7 +41,11 @@ void add_timestamp(line<128>& to, std::int64_t wall_ns) noexcept {
     const std::int64_t month = month_index < 10 ? month_index + 3 : month_index - 9;
     const std::int64_t year = year_of_era + era * 400 + (month <= 2 ? 1 : 0);
     to.number(static_cast<std::uint64_t>(year), 4).add("-").number(static_cast<std::uint64_t>(month), 2).add("-");
-    to.number(static_cast<std::uint64_t>(day), 2).add("T").number(of_day / 3600, 2).add(":").number(of_day / 60 % 60, 2);
+    to.number(static_cast<std::uint64_t>(day), 2)
+        .add("T")
+        .number(of_day / 3600, 2)
+        .add(":")
+        .number(of_day / 60 % 60, 2);
     to.add(":").number(of_day % 60, 2).add(".").number(static_cast<std::uint64_t>(wall_ns % 1'000'000'000), 9).add("Z");
 }
 

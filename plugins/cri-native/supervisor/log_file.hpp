@@ -34,7 +34,8 @@ class log_file {
 public:
     /// Appends to path, created 0640; a symlink at its end is refused. Keeps the old file when it fails (errno).
     bool open(const char* path) noexcept;
-    void write(const char* stream, partial_line& partial, const char* data, std::size_t size, std::int64_t wall_ns) noexcept;
+    void write(const char* stream, partial_line& partial, const char* data, std::size_t size,
+               std::int64_t wall_ns) noexcept;
     /// The stream ended: a line without an end becomes whole.
     void finish(const char* stream, partial_line& partial, std::int64_t wall_ns) noexcept;
     void close() noexcept { file_.reset(); }
@@ -44,7 +45,8 @@ public:
 private:
     void flush(std::int64_t wall_ns) noexcept;
     void add(const void* data, std::size_t size) noexcept;
-    void add_line(text prefix, const partial_line& partial, const char* data, std::size_t size, bool has_newline) noexcept;
+    void add_line(text prefix, const partial_line& partial, const char* data, std::size_t size,
+                  bool has_newline) noexcept;
     bool write_marker(std::int64_t wall_ns) noexcept;
 
     sys::fd file_;

@@ -1,5 +1,5 @@
-// The pod supervisor: one thread, one per pod. It lives in the pod's network, IPC and UTS namespaces and the host's others,
-// starts the pod's containers, keeps their streams and outlives the plugin that started it. It inherits these
+// The pod supervisor: one thread, one per pod. It lives in the pod's network, IPC and UTS namespaces and the host's
+// others, starts the pod's containers, keeps their streams and outlives the plugin that started it. It inherits these
 // descriptors: 3 the listening socket, 4 the run directory, 5 the sandbox plan; 6 is its own program.
 #include <sched.h>
 #include <signal.h>
@@ -58,7 +58,8 @@ bool watch_children() noexcept {
 
 // Only SIGKILL ends it from outside: a terminal's hang-up or a service manager's SIGTERM must not cost the pod.
 void ignore_signals() noexcept {
-    for (const int s : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGTTIN, SIGTTOU})
+    for (const int s :
+         {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGTTIN, SIGTTOU})
         ::signal(s, SIG_IGN);
 }
 

@@ -36,7 +36,8 @@ void mask_paths(const child& c, int root) noexcept {
         if (S_ISDIR(st.st_mode) && !empty) {
             new_filesystem fs("tmpfs");
             fs.option("nr_inodes=2");
-            empty.reset(fs.mount_on(where, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+            empty.reset(
+                fs.mount_on(where, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
             if (!empty) c.fail(step::masked_path, errno, path, fs.detail());
             return;
         }
@@ -56,7 +57,8 @@ void make_paths_readonly(const child& c, int root) noexcept {
         const sys::fd tree(take_tree(target.get(), true));
         if (!tree) c.fail(step::readonly_path, errno, path);
         const sys::fd mounted(bind_on(tree.get(), {root, path, target.get()}, true));
-        if (!mounted || !add_attributes(mounted.get(), MOUNT_ATTR_RDONLY, false)) c.fail(step::readonly_path, errno, path);
+        if (!mounted || !add_attributes(mounted.get(), MOUNT_ATTR_RDONLY, false))
+            c.fail(step::readonly_path, errno, path);
     });
 }
 

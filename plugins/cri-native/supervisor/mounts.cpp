@@ -19,9 +19,17 @@ enum propagation : std::uint32_t { rprivate = 0, rslave = 1, rshared = 2 };
 constexpr const char* types[] = {"", "", "tmpfs", "proc", "sysfs", "tmpfs", "devpts", "mqueue", "", ""};
 
 // The only places inside a container's /proc that a mount may cover: lxcfs and friends. (CVE-2019-19921.)
-constexpr const char* proc_targets[] = {"/proc/cpuinfo", "/proc/diskstats", "/proc/meminfo",  "/proc/stat",
-                                        "/proc/swaps",   "/proc/uptime",    "/proc/loadavg",  "/proc/slabinfo",
-                                        "/proc/net/dev", "/proc/sys/kernel/ns_last_pid", "/proc/sys/crypto/fips_enabled"};
+constexpr const char* proc_targets[] = {"/proc/cpuinfo",
+                                        "/proc/diskstats",
+                                        "/proc/meminfo",
+                                        "/proc/stat",
+                                        "/proc/swaps",
+                                        "/proc/uptime",
+                                        "/proc/loadavg",
+                                        "/proc/slabinfo",
+                                        "/proc/net/dev",
+                                        "/proc/sys/kernel/ns_last_pid",
+                                        "/proc/sys/crypto/fips_enabled"};
 
 std::uint64_t attributes_of(std::uint32_t flags) noexcept {
     std::uint64_t attributes = 0;
@@ -48,8 +56,8 @@ struct mount_set::entry {
     std::uint32_t flags;
     std::uint32_t propagation;
     wire::fields options; // u32 count, then texts
-    int tree;    // binds: what to attach, -1 for new filesystems
-    int mounted; // root of the mount once attached
+    int tree;             // binds: what to attach, -1 for new filesystems
+    int mounted;          // root of the mount once attached
 
     void add_options(new_filesystem& fs) const noexcept {
         wire::fields f = options;
@@ -158,7 +166,8 @@ int mount_set::cgroups(const spot& where, const entry& e) noexcept {
             fs.option(option);
             if (!same(option, name) && std::memchr(name.data, ',', name.size)) ::symlinkat(name.data, top, option.data);
         }
-        const sys::fd mounted(fs.mount_on({top, name, below.get()}, attributes | (e.flags & wire::mount_readonly ? MOUNT_ATTR_RDONLY : 0)));
+        const sys::fd mounted(fs.mount_on({top, name, below.get()},
+                                          attributes | (e.flags & wire::mount_readonly ? MOUNT_ATTR_RDONLY : 0)));
         if (!mounted) c_.fail(step::cgroup_mount, errno, name, fs.detail());
     });
     return top;

@@ -18,9 +18,10 @@ bool hide_host(text run_dir) noexcept {
     path_line root;
     root.add(run_dir).add("/rootfs");
     return ::mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) == 0 &&
-           ::mount("tmpfs", root.c_str(), "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=555,nr_inodes=2") == 0 &&
-           ::chdir(root.c_str()) == 0 && (sys::pivot_root(".", ".") == 0 ? ::umount2(".", MNT_DETACH) == 0 : ::chroot(".") == 0) &&
-           ::chdir("/") == 0;
+           ::mount("tmpfs", root.c_str(), "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                   "mode=555,nr_inodes=2") == 0 &&
+           ::chdir(root.c_str()) == 0 &&
+           (sys::pivot_root(".", ".") == 0 ? ::umount2(".", MNT_DETACH) == 0 : ::chroot(".") == 0) && ::chdir("/") == 0;
 }
 
 bool drop_everything() noexcept {

@@ -5,8 +5,8 @@
 
 namespace gantry::cri_native::supervisor {
 
-/// In a child with PID and mount namespaces of its own. Its root is an empty read-only tmpfs, so that /proc/1/root shows
-/// containers nothing; it has no capability, no descriptor and nobody's uid.
+/// In a child with PID and mount namespaces of its own. Its root is an empty read-only tmpfs, so that /proc/1/root
+/// shows containers nothing; it has no capability, no descriptor and nobody's uid.
 [[noreturn]] void run_pod_init(text run_dir) noexcept;
 
 } // namespace gantry::cri_native::supervisor

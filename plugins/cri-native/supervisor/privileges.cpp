@@ -54,7 +54,8 @@ void set_capabilities(const child& c, std::uint64_t wanted) noexcept {
 void drop_to(const child& c, const process_record& process) noexcept {
     const std::uint64_t granted = process.capabilities & permitted(c);
     drop_bounding(c, granted);
-    if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) c.fail(step::capabilities, errno, "ambient set");
+    if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
+        c.fail(step::capabilities, errno, "ambient set");
     if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) c.fail(step::capabilities, errno, "keep across the switch of user");
     set_groups(c);
     if (::syscall(SYS_setresgid, process.gid, process.gid, process.gid) != 0) c.fail(step::user, errno, "setresgid");

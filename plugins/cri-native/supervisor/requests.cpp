@@ -13,7 +13,6 @@ namespace gantry::cri_native::supervisor {
 namespace {
 
 void hello(const requester& from) noexcept {
-    if (sandbox().failed()) return sandbox().reply_failure_to(from);
     const sys::fd self(sys::pidfd_open(::getpid()));
     if (!self) return reply_failure(from, step::pipe, errno, text{"pidfd", 5});
     message m(from, false);
@@ -85,7 +84,10 @@ void of_container(request& r) noexcept {
 
 void handle(request& r) noexcept {
     wire::fields body = r.body;
-    if (sandbox().failed()) return sandbox().reply_failure_to(r.from);
+    if (sandbox().failed()) {
+        sandbox().reply_failure_to(r.from);
+        ::_exit(1); // there is nothing to hold
+    }
     switch (r.op) {
     case wire::op::hello: return hello(r.from);
     case wire::op::create: return create_container(r);

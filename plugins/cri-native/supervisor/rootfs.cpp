@@ -85,6 +85,7 @@ int make_root(const child& c) noexcept {
     const sys::fd slash(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!target || !slash) c.fail(step::rootfs, errno, at);
     const spot where{slash.get(), at, target.get()};
+    if (plan.kind > wire::root_overlay) c.fail(step::plan, EOPNOTSUPP, "root");
     if (plan.kind == wire::root_overlay) return overlay(c, plan, where);
     const sys::fd tree(take_tree(plan.base.data, true));
     if (!tree) c.fail(step::rootfs, errno, plan.base);
@@ -99,12 +100,11 @@ void enter_root(const child& c, int root) noexcept {
         c.fail(step::mount_attributes, errno, "/");
     if (::fchdir(root) != 0) c.fail(step::pivot_root, errno, "fchdir");
     if (sys::pivot_root(".", ".") == 0) {
-        // "." is now the host's tree, stacked on the new root: nothing of it may propagate back.
-        if (::mount(nullptr, ".", nullptr, MS_SLAVE | MS_REC, nullptr) != 0 || ::umount2(".", MNT_DETACH) != 0)
-            c.fail(step::pivot_root, errno, "detach the host's root");
+        // The host's tree is stacked on the new root now; all of it is a slave (step 3), so nothing propagates back.
+        if (::umount2(".", MNT_DETACH) != 0) c.fail(step::pivot_root, errno, "detach the host's root");
     } else if (errno == EINVAL) {
-        // The host itself runs from an initramfs, which cannot be pivoted away. Its tree stays mounted below ours, out of
-        // reach of a process without CAP_SYS_CHROOT only.
+        // The host itself runs from an initramfs, which cannot be pivoted away. Its tree stays mounted below ours, out
+        // of reach of a process without CAP_SYS_CHROOT only.
         if (::mount(".", "/", nullptr, MS_MOVE, nullptr) != 0 || ::chroot(".") != 0)
             c.fail(step::pivot_root, errno, "move the root");
     } else {

@@ -1,4 +1,5 @@
-// The container's root: overlay or bind, made below RUN_DIR/rootfs in the child's own mount namespace (3.2 steps 3, 4, 11).
+// The container's root: overlay or bind, made below RUN_DIR/rootfs in the child's own mount namespace (3.2 steps 3, 4,
+// 11).
 #pragma once
 
 #include "plugins/cri-native/supervisor/child.hpp"

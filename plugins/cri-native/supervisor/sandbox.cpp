@@ -77,7 +77,8 @@ bool sandbox_state::execute(int plan_fd) noexcept {
         if (::mkdirat(run_dir_fd_, name, 0700) != 0 && errno != EEXIST) return fail(step::pin, run_dir_, name);
     if (!own_namespaces(flags)) return false;
     if ((flags & wire::pod_new_uts) != 0) {
-        if (!hostname.empty() && ::sethostname(hostname.data, hostname.size) != 0) return fail(step::hostname, hostname);
+        if (!hostname.empty() && ::sethostname(hostname.data, hostname.size) != 0)
+            return fail(step::hostname, hostname);
         if (!domainname.empty() && ::setdomainname(domainname.data, domainname.size) != 0)
             return fail(step::hostname, domainname);
     }
@@ -118,7 +119,8 @@ bool sandbox_state::apply_sysctls(const plan_view& plan) noexcept {
         const text value = f.text();
         path_line path;
         path.add("sys/").add(name);
-        if (good && !write_proc(proc.get(), path.c_str(), value.data, value.size)) good = fail(step::sysctl, name, value.data);
+        if (good && !write_proc(proc.get(), path.c_str(), value.data, value.size))
+            good = fail(step::sysctl, name, value.data);
     });
     return good;
 }

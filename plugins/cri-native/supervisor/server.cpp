@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include "plugins/cri-native/supervisor/loop.hpp"
-#include "plugins/cri-native/supervisor/sandbox.hpp"
 
 namespace gantry::cri_native::supervisor {
 
@@ -20,7 +19,8 @@ watcher newcomer; // has not yet
 std::uint32_t connection = 0;
 
 void set_header(wire::op op, std::uint32_t seq, std::uint16_t flags, bool failed) noexcept {
-    const wire::header head{wire::magic, wire::abi, static_cast<std::uint16_t>(op), seq, flags, failed ? std::uint16_t{1} : std::uint16_t{0}};
+    const wire::header head{wire::magic, wire::abi, static_cast<std::uint16_t>(op),
+                            seq,         flags,     failed ? std::uint16_t{1} : std::uint16_t{0}};
     std::memcpy(out, &head, sizeof head);
     out_size = sizeof head;
 }
@@ -40,7 +40,8 @@ bool transmit(int socket, int fd) noexcept {
         head->cmsg_len = CMSG_LEN(sizeof(int));
         std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
     }
-    return sys::retry([&] { return ::sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT); }) == static_cast<ssize_t>(out_size);
+    return sys::retry([&] { return ::sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT); }) ==
+           static_cast<ssize_t>(out_size);
 }
 
 // The kernel's word on who connected: root only. (CVE-2020-15257.)
@@ -105,7 +106,6 @@ void peer_ready(void*, std::uint32_t) noexcept {
     if (what == received::nothing) return;
     if (what == received::closed || !parse(bytes, size, r)) {
         peer.close();
-        if (sandbox().failed()) ::_exit(1); // it has been told; there is nothing to hold
         return;
     }
     handle(r);

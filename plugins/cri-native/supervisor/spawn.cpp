@@ -54,7 +54,8 @@ clone_result clone_child(const clone_request& request) noexcept {
     }
     if (result.pid != 0 && request.pid_namespace_of >= 0) {
         const int err = errno;
-        if (::setns(own_pid_namespace.get(), CLONE_NEWPID) != 0) ::_exit(1); // else every later child would be born there
+        if (::setns(own_pid_namespace.get(), CLONE_NEWPID) != 0)
+            ::_exit(1); // else every later child would be born there
         errno = err;
     }
     return result;

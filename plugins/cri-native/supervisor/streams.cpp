@@ -48,7 +48,8 @@ read_result read_once(output& o) noexcept {
 void release(attachment& a, const char* failure) noexcept {
     container& c = *a.owner;
     if (failure)
-        reply_failure(a.client, step::stdio, errno, c.id, text{failure, static_cast<std::uint32_t>(std::strlen(failure))});
+        reply_failure(a.client, step::stdio, errno, c.id,
+                      text{failure, static_cast<std::uint32_t>(std::strlen(failure))});
     else
         reply_done(a.client);
     c.attachments.remove(&a);

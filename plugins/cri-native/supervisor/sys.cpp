@@ -32,7 +32,8 @@ void probe() noexcept {
         present(::syscall(SYS_fsopen, nullptr, ~0u)) && present(fsconfig(-1, FSCONFIG_CMD_CREATE, nullptr, nullptr)) &&
         present(fsmount(-1, 0)))
         features |= wire::feature_mount_api;
-    if (present(::syscall(SYS_mount_setattr, -1, "", AT_EMPTY_PATH, nullptr, 0))) features |= wire::feature_mount_setattr;
+    if (present(::syscall(SYS_mount_setattr, -1, "", AT_EMPTY_PATH, nullptr, 0)))
+        features |= wire::feature_mount_setattr;
     if (present(::syscall(SYS_openat2, -1, "", nullptr, 0))) features |= wire::feature_openat2;
     if (present(close_range(~0u, ~0u, 0))) features |= wire::feature_close_range;
 }

@@ -21,9 +21,7 @@ extern std::uint32_t features;
 inline bool has(std::uint32_t feature) noexcept { return (features & feature) != 0; }
 void probe() noexcept;
 
-inline int clone3(clone_args* args) noexcept {
-    return static_cast<int>(::syscall(SYS_clone3, args, sizeof *args));
-}
+inline int clone3(clone_args* args) noexcept { return static_cast<int>(::syscall(SYS_clone3, args, sizeof *args)); }
 inline int pidfd_open(pid_t pid) noexcept { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 inline int pidfd_send_signal(int pidfd, int signal) noexcept {
     return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));

@@ -104,7 +104,8 @@ private:
         if (options_.if_missing == missing::fail) return false;
         if (!last_ || options_.if_missing == missing::make_directory)
             return ::mkdirat(at_.get(), name_.c_str(), 0755) == 0 || errno == EEXIST;
-        const sys::fd made(::openat(at_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+        const sys::fd made(
+            ::openat(at_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
         return made || errno == EEXIST;
     }
 

@@ -1,5 +1,5 @@
-// Finds and creates paths inside a container's root by descriptors only (3.2 step 5): whatever the image's symlinks say,
-// and whatever another container changes meanwhile, the result lies inside the root.
+// Finds and creates paths inside a container's root by descriptors only (3.2 step 5): whatever the image's symlinks
+// say, and whatever another container changes meanwhile, the result lies inside the root.
 #pragma once
 
 #include "plugins/cri-native/supervisor/text.hpp"
