@@ -54,6 +54,7 @@ struct exec {
     watcher master; ///< tty: read here
     sink to_client;
     pump from_client;
+    winsize size{};    ///< tty: as last asked for, which may be before the terminal is there
     sys::fd client_in; ///< tty: until the terminal is there
     sys::fd client_out;
 };
@@ -163,6 +164,7 @@ void master_ready(void* self, std::uint32_t) noexcept {
 
 void terminal_came(exec& e, int master) noexcept {
     make_nonblocking(master);
+    if (e.size.ws_col != 0) ::ioctl(master, TIOCSWINSZ, &e.size);
     e.master.assign(master, master_ready, &e);
     e.master.arm(EPOLLIN);
     if (e.client_out)
@@ -320,11 +322,10 @@ void signal_exec(std::uint32_t handle, int signal) noexcept {
 
 void resize_exec(std::uint32_t handle, std::uint32_t columns, std::uint32_t rows) noexcept {
     exec* e = exec_of_handle(handle);
-    if (!e || !e->master.open()) return;
-    winsize size{};
-    size.ws_col = static_cast<unsigned short>(columns);
-    size.ws_row = static_cast<unsigned short>(rows);
-    ::ioctl(e->master.fd(), TIOCSWINSZ, &size);
+    if (!e) return;
+    e->size.ws_col = static_cast<unsigned short>(columns);
+    e->size.ws_row = static_cast<unsigned short>(rows);
+    if (e->master.open()) ::ioctl(e->master.fd(), TIOCSWINSZ, &e->size);
 }
 
 bool exec_ended(pid_t pid, int code, int signal) noexcept {
