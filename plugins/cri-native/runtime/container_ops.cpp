@@ -89,6 +89,7 @@ op_task<void> engine::build(container_ptr one, sandbox_ptr pod, const images::im
                         .message = "the supervisor of sandbox " + pod->record.id() + " died"};
     pod->containers.emplace(one->record.id(), one);
     containers_.emplace(one->record.id(), one);
+    one->own_pid_namespace = plan->pid == launch::pid_mode::container;
     if (const auto fits = check_exec_size(plan->process.argv, plan->process.env, stack_limit_); !fits)
         one->refusal = fits.error().message;
     const auto created = co_await outcome_of<pid_t>(
@@ -239,9 +240,8 @@ engine::update_container_resources(cri::UpdateContainerResourcesRequest request,
 op_task<cri::ReopenContainerLogResponse> engine::reopen_container_log(cri::ReopenContainerLogRequest request, sdk::op) {
     GANTRY_CO_TRY(const auto one, running_container(request.container_id()));
     const auto pod = one->pod.lock();
-    const auto reopened = co_await outcome_of<void>(host_, [&](launch::callback<void> done) {
-        pod->supervisor->reopen_log(one->record.id(), std::move(done));
-    });
+    const auto reopened = co_await outcome_of<void>(
+        host_, [&](launch::callback<void> done) { pod->supervisor->reopen_log(one->record.id(), std::move(done)); });
     if (!reopened) co_return reopened.error();
     co_return cri::ReopenContainerLogResponse{};
 }

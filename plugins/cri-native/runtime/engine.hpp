@@ -107,7 +107,10 @@ private:
     void mark_exited(const container_ptr& one, const launch::container_info& info);
     /// Decides a container's end, also against what was reported of it, and remembers it.
     void mark_ended(const container_ptr& one, int exit_code, std::string reason, std::string message);
+    sdk::task<void> kill_rest(container_ptr one);
     void publish(const container& one, cri::ContainerEventType type);
+    void publish(const sandbox& pod, cri::ContainerEventType type);
+    void send_event(cri::ContainerEventResponse event, cri::ContainerEventType type);
 
     // sandbox_ops.cpp
     op_task<void> set_up(sandbox_ptr pod, sdk::op op);
@@ -117,9 +120,10 @@ private:
     op_task<void> erase(sandbox_ptr pod);     ///< after tear_down: files, cgroups, records
 
     // container_ops.cpp
-    op_task<void> build(container_ptr one, sandbox_ptr pod, const images::image& image); ///< image: the caller's, which waits
-    op_task<void> kill(container_ptr one);    ///< SIGKILL to all its processes, and their end; may be repeated
-    op_task<void> destroy(container_ptr one); ///< kill, then free everything; may be repeated
+    op_task<void> build(container_ptr one, sandbox_ptr pod,
+                        const images::image& image); ///< image: the caller's, which waits
+    op_task<void> kill(container_ptr one);           ///< SIGKILL to all its processes, and their end; may be repeated
+    op_task<void> destroy(container_ptr one);        ///< kill, then free everything; may be repeated
 
     // prepare.cpp
     result<launch::container_plan> prepare(container& one, const sandbox& pod,

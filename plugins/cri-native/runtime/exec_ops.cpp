@@ -69,14 +69,13 @@ op_task<cri::ExecSyncResponse> engine::exec_sync(cri::ExecSyncRequest request, s
         co_return error{.code = code::unavailable,
                         .message = "the supervisor of container " + request.container_id() + " is gone"};
     plan->timeout_ns = static_cast<std::uint64_t>(request.timeout()) * 1'000'000'000u;
-    const auto ended = co_await outcome_of<launch::exec_result>(
-        host_, [&](launch::callback<launch::exec_result> done) {
-            const auto handle = pod->supervisor->exec_captured(one->record.id(), *plan, std::move(done));
-            const std::weak_ptr<sandbox> weak = pod;
-            op.on_cancel([weak, handle] {
-                if (const auto pod = weak.lock(); pod && pod->supervisor) pod->supervisor->exec_signal(handle, SIGKILL);
-            });
+    const auto ended = co_await outcome_of<launch::exec_result>(host_, [&](launch::callback<launch::exec_result> done) {
+        const auto handle = pod->supervisor->exec_captured(one->record.id(), *plan, std::move(done));
+        const std::weak_ptr<sandbox> weak = pod;
+        op.on_cancel([weak, handle] {
+            if (const auto pod = weak.lock(); pod && pod->supervisor) pod->supervisor->exec_signal(handle, SIGKILL);
         });
+    });
     if (!ended) co_return ended.error();
     if (op.cancelled()) co_return op.cancelled_error();
     if (ended->timed_out)
@@ -94,8 +93,7 @@ op_task<int> engine::exec_stream(cri::ExecRequest request, std::vector<sdk::fd> 
     GANTRY_CO_TRY(const auto one, running_container(request.container_id()));
     GANTRY_CO_TRY(const auto streams,
                   assign(fds, request.stdin(), request.stdout(), request.stderr() && !request.tty()));
-    auto plan =
-        co_await host_.work([&] { return exec_plan_of(*one, words(request.cmd()), request.tty()); });
+    auto plan = co_await host_.work([&] { return exec_plan_of(*one, words(request.cmd()), request.tty()); });
     if (!plan) co_return plan.error();
     const auto pod = one->pod.lock();
     if (!pod || !pod->supervisor)
@@ -103,21 +101,19 @@ op_task<int> engine::exec_stream(cri::ExecRequest request, std::vector<sdk::fd> 
                         .message = "the supervisor of container " + request.container_id() + " is gone"};
     const std::weak_ptr<sandbox> weak = pod;
     std::unique_ptr<control_channel> control;
-    const auto ended = co_await outcome_of<launch::exec_result>(
-        host_, [&](launch::callback<launch::exec_result> done) {
-            const auto handle = pod->supervisor->exec_streams(one->record.id(), *plan, streams.stdio, std::move(done));
-            op.on_cancel([weak, handle] {
-                if (const auto pod = weak.lock(); pod && pod->supervisor) pod->supervisor->exec_signal(handle, SIGKILL);
-            });
-            auto watched =
-                control_channel::open(host_, streams.control, [weak, handle](const control_message& message) {
-                    const auto pod = weak.lock();
-                    if (!pod || !pod->supervisor) return;
-                    if (message.signal != 0) pod->supervisor->exec_signal(handle, message.signal);
-                    if (message.columns != 0) pod->supervisor->exec_resize(handle, {message.columns, message.rows});
-                });
-            if (watched) control = *std::move(watched);
+    const auto ended = co_await outcome_of<launch::exec_result>(host_, [&](launch::callback<launch::exec_result> done) {
+        const auto handle = pod->supervisor->exec_streams(one->record.id(), *plan, streams.stdio, std::move(done));
+        op.on_cancel([weak, handle] {
+            if (const auto pod = weak.lock(); pod && pod->supervisor) pod->supervisor->exec_signal(handle, SIGKILL);
         });
+        auto watched = control_channel::open(host_, streams.control, [weak, handle](const control_message& message) {
+            const auto pod = weak.lock();
+            if (!pod || !pod->supervisor) return;
+            if (message.signal != 0) pod->supervisor->exec_signal(handle, message.signal);
+            if (message.columns != 0) pod->supervisor->exec_resize(handle, {message.columns, message.rows});
+        });
+        if (watched) control = *std::move(watched);
+    });
     control.reset();
     if (!ended) co_return ended.error();
     if (op.cancelled()) co_return op.cancelled_error();

@@ -19,7 +19,8 @@ namespace gantry::cri_native {
 /// also on failure.
 template <class T, class Begin>
 sdk::async<T> outcome_of(const sdk::host& host, Begin begin) {
-    static_assert(std::is_trivially_copyable_v<Begin>, "capture by reference: GCC 12 destroys the function object twice");
+    static_assert(std::is_trivially_copyable_v<Begin>,
+                  "capture by reference: GCC 12 destroys the function object twice");
     using awaited = sdk::async<T>;
     return awaited([host, begin = std::move(begin)](
                        const typename awaited::box& box) mutable -> result<typename awaited::stopper> {
@@ -28,6 +29,24 @@ sdk::async<T> outcome_of(const sdk::host& host, Begin begin) {
         }));
         return typename awaited::stopper{};
     });
+}
+
+/// The same, but after `timeout` the await ends with code::timeout and a later call of the callback has no effect.
+template <class T, class Begin>
+sdk::async<T> outcome_within(const sdk::host& host, std::chrono::nanoseconds timeout, Begin begin) {
+    static_assert(std::is_trivially_copyable_v<Begin>,
+                  "capture by reference: GCC 12 destroys the function object twice");
+    using awaited = sdk::async<T>;
+    return awaited(
+        [host, timeout, begin](const typename awaited::box& box) mutable -> result<typename awaited::stopper> {
+            begin(std::function<void(result<T>)>([host, box](result<T> outcome) {
+                host.post([box, outcome = std::move(outcome)]() mutable { box->deliver(std::move(outcome)); });
+            }));
+            GANTRY_TRY(auto alarm, host.after(timeout, [box] {
+                box->deliver(error{.code = code::timeout, .message = "no answer in time", .retryable = true});
+            }));
+            return typename awaited::stopper([alarm = std::move(alarm)]() mutable { alarm.cancel(); });
+        });
 }
 
 /// Comes once; afterwards waiting ends at once.

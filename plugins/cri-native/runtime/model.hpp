@@ -23,6 +23,7 @@ struct container {
     store::ContainerRecord record;
     std::weak_ptr<sandbox> pod;
     std::string cgroup; ///< group below every hierarchy's mount point
+    bool own_pid_namespace = true;
 
     phase state = phase::created;
     pid_t pid = 0;

@@ -178,8 +178,7 @@ op_task<void> engine::port_forward(cri::PortForwardRequest request, sdk::fd stre
         }
         auto socket = std::make_shared<base::unique_fd>(std::move(*made));
         // Loopback answers at once; it is the accept queue of a busy server that may not.
-        auto attempt =
-            co_await host_.work([&] { return connect_loopback(std::move(*socket), family, port); });
+        auto attempt = co_await host_.work([&] { return connect_loopback(std::move(*socket), family, port); });
         if (attempt || family == AF_INET) connected = std::move(attempt);
         if (connected) break;
     }

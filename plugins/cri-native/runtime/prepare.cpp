@@ -51,7 +51,7 @@ container_facts engine::facts_of(const container& one, const sandbox& pod) const
     facts.log_path = one.record.log_path();
     const auto& namespaces = pod.record.config().linux().security_context().namespace_options();
     facts.host_ipc = namespaces.ipc() == cri::NODE;
-    facts.shared_pid = namespaces.pid() == cri::POD;
+    facts.shared_pid = shares_pids(pod.record.config());
     facts.available_capabilities = available_capabilities_;
     facts.open_files = settings_.open_files;
     facts.lowest_oom_score = lowest_oom_score_;
@@ -80,6 +80,9 @@ result<launch::container_plan> engine::prepare(container& one, const sandbox& po
     const std::string upper = facts.upper;
     const std::string work = facts.work;
     GANTRY_TRY(auto plan, plan_of(config, image, std::move(facts)));
+    for (const auto& name : missing_capabilities(config, available_capabilities_))
+        host_.warn("a container asks for " + name + ", which this node itself lacks; it starts without it",
+                   {{"container", config.metadata().name()}, {"id", record.id()}});
     GANTRY_TRY(const auto choice, seccomp_of(config));
     GANTRY_TRY(plan.process.seccomp, seccomp_->load(choice, plan.process.capabilities));
 

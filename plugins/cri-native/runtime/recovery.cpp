@@ -110,6 +110,8 @@ sdk::task<void> engine::adopt(store::record_store::entry entry) {
         one->record = std::move(record);
         one->pod = pod;
         one->cgroup = pod->record.cgroup_parent() + "/" + one->record.id();
+        one->own_pid_namespace =
+            pid_mode_of(one->record.config(), shares_pids(pod->record.config())) == launch::pid_mode::container;
         if (one->record.has_ending()) {
             const auto& ending = one->record.ending();
             one->state = phase::exited;

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <csignal>
 
 #include "base/files.hpp"
 #include "gantry/abi/draft/network.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr auto network_timeout = std::chrono::seconds(60);
 constexpr auto kill_timeout = std::chrono::seconds(10);
+constexpr auto shutdown_timeout = std::chrono::seconds(10);
 
 std::string node_hostname() {
     char name[HOST_NAME_MAX + 1] = {};
@@ -126,6 +128,7 @@ op_task<void> engine::set_up(sandbox_ptr pod, sdk::op op) {
     record.set_ready(true);
     GANTRY_CO_CHECK(records_.put(record));
     sandboxes_.emplace(record.id(), pod);
+    publish(*pod, cri::CONTAINER_STARTED_EVENT);
     co_return result<void>{};
 }
 
@@ -174,14 +177,18 @@ op_task<void> engine::tear_down(sandbox_ptr pod) {
     for (const auto& one : all) GANTRY_CO_CHECK(co_await kill(one));
     GANTRY_CO_CHECK(co_await disconnect_network(pod));
     if (pod->supervisor) {
-        const auto ended = co_await outcome_of<void>(
-            host_, [&](launch::callback<void> done) { pod->supervisor->shutdown(true, std::move(done)); });
-        // One that died meanwhile has ended as well.
-        if (!ended && ended.error().code != code::unavailable) co_return ended.error();
+        const auto ended = co_await outcome_within<void>(host_, shutdown_timeout, [&](launch::callback<void> done) {
+            pod->supervisor->shutdown(true, std::move(done));
+        });
+        // One that died meanwhile has ended as well; one that hangs is not waited for twice.
+        const bool hangs = !ended && ended.error().code == code::timeout;
+        if (!ended && !hangs && ended.error().code != code::unavailable) co_return ended.error();
+        if (hangs && pod->supervisor && pod->supervisor->pid() > 0) ::kill(pod->supervisor->pid(), SIGKILL);
         pod->readable.end();
         pod->supervisor.reset();
     }
     pod->stopped = true;
+    publish(*pod, cri::CONTAINER_STOPPED_EVENT);
     co_return result<void>{};
 }
 
@@ -198,7 +205,7 @@ op_task<void> engine::erase(sandbox_ptr pod) {
     });
     if (!erased) co_return erased.error();
     pod->removed = true;
-    sandboxes_.erase(record.id());
+    if (sandboxes_.erase(record.id()) != 0) publish(*pod, cri::CONTAINER_DELETED_EVENT);
     co_return result<void>{};
 }
 

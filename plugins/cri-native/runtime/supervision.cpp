@@ -60,6 +60,14 @@ void engine::mark_exited(const container_ptr& one, const launch::container_info&
     one->reason = reason_of(info);
     publish(*one, cri::CONTAINER_STOPPED_EVENT);
     one->exited.notify(host_);
+    // Without a PID namespace of its own, what the first process started goes on; a container ends as a whole.
+    if (!one->own_pid_namespace) host_.launch(kill_rest(one));
+}
+
+sdk::task<void> engine::kill_rest(container_ptr one) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto killed = co_await host_.work([&] { return cgroups_->kill_all(one->cgroup, deadline); });
+    if (!killed) host_.warn(killed.error().message, {{"container", one->record.id()}});
 }
 
 void engine::mark_ended(const container_ptr& one, int exit_code, std::string reason, std::string message) {
@@ -88,6 +96,7 @@ void engine::on_lost(const sandbox_ptr& pod, const error& why) {
                {{"sandbox", pod->record.id()}, {"why", why.message}});
     pod->readable.end();
     pod->supervisor.reset();
+    publish(*pod, cri::CONTAINER_STOPPED_EVENT);
     host_.launch(clean_up_lost(pod));
 }
 
@@ -130,10 +139,23 @@ void engine::publish(const container& one, cri::ContainerEventType type) {
     if (event_readers_.empty()) return;
     cri::ContainerEventResponse event;
     event.set_container_id(one.record.id());
-    event.set_container_event_type(type);
-    event.set_created_at(unix_now());
     if (const auto pod = one.pod.lock()) *event.mutable_pod_sandbox_status() = status_of(*pod);
     *event.add_containers_statuses() = status_of(one);
+    send_event(std::move(event), type);
+}
+
+void engine::publish(const sandbox& pod, cri::ContainerEventType type) {
+    if (event_readers_.empty()) return;
+    cri::ContainerEventResponse event;
+    event.set_container_id(pod.record.id());
+    *event.mutable_pod_sandbox_status() = status_of(pod);
+    for (const auto& [id, one] : pod.containers) *event.add_containers_statuses() = status_of(*one);
+    send_event(std::move(event), type);
+}
+
+void engine::send_event(cri::ContainerEventResponse event, cri::ContainerEventType type) {
+    event.set_container_event_type(type);
+    event.set_created_at(unix_now());
     const std::string bytes = event.SerializeAsString();
     for (const auto& reader : event_readers_) {
         // Events are hints: a reader that is this far behind has to list anyway.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "plugins/cri-native/launch/defaults.hpp"
 #include "plugins/cri-native/runtime/spec/capabilities.hpp"
 #include "plugins/cri-native/runtime/spec/mounts.hpp"
 #include "plugins/cri-native/runtime/spec/process.hpp"
@@ -99,6 +100,18 @@ result<void> check_container(const cri::ContainerConfig& config) {
 
 bool is_privileged(const cri::ContainerConfig& config) { return security(config).privileged(); }
 
+bool shares_pids(const cri::PodSandboxConfig& config) {
+    return config.linux().security_context().namespace_options().pid() == cri::POD;
+}
+
+launch::pid_mode pid_mode_of(const cri::ContainerConfig& config, bool pod_shares_pids) {
+    switch (security(config).namespace_options().pid()) {
+    case cri::NODE: return launch::pid_mode::host;
+    case cri::POD: return pod_shares_pids ? launch::pid_mode::pod : launch::pid_mode::container;
+    default: return launch::pid_mode::container;
+    }
+}
+
 user_request user_request_of(const cri::ContainerConfig& config, const images::image& image) {
     const auto& context = security(config);
     user_request request;
@@ -177,19 +190,13 @@ result<launch::container_plan> plan_of(const cri::ContainerConfig& config, const
         plan.masked_paths = strings(context.masked_paths());
         plan.readonly_paths = strings(context.readonly_paths());
     }
-    plan.devices = default_devices();
+    plan.devices = launch::default_devices();
     for (const auto& device : facts.devices) {
         std::erase_if(plan.devices, [&](const launch::device_plan& node) { return node.path == device.node.path; });
         plan.devices.push_back(device.node);
     }
     plan.cgroup = std::move(facts.cgroup);
-    switch (context.namespace_options().pid()) {
-    case cri::POD: plan.pid = facts.shared_pid ? launch::pid_mode::pod : launch::pid_mode::container; break;
-    case cri::CONTAINER: plan.pid = launch::pid_mode::container; break;
-    case cri::NODE: plan.pid = launch::pid_mode::host; break;
-    default:
-        return invalid("namespace_options.pid " + std::to_string(context.namespace_options().pid()) + " is unknown");
-    }
+    plan.pid = pid_mode_of(config, facts.shared_pid);
     plan.stdin_open = config.stdin();
     plan.stdin_once = config.stdin_once();
     return plan;

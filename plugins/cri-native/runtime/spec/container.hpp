@@ -40,6 +40,11 @@ result<void> check_container(const runtime::v1::ContainerConfig& config);
 
 bool is_privileged(const runtime::v1::ContainerConfig& config);
 
+/// Whether the pod has one PID namespace for all its containers.
+bool shares_pids(const runtime::v1::PodSandboxConfig& config);
+/// The container's PID namespace; POD in a pod without a shared one is its own.
+launch::pid_mode pid_mode_of(const runtime::v1::ContainerConfig& config, bool pod_shares_pids);
+
 /// The question that spec/user.hpp answers.
 user_request user_request_of(const runtime::v1::ContainerConfig& config, const images::image& image);
 

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plugins/cri-native/launch/defaults.hpp"
 #include "plugins/cri-native/runtime/spec/capabilities.hpp"
 
 namespace gantry::cri_native {
@@ -107,7 +108,7 @@ TEST(plan_of, replaces_default_devices_of_the_same_path) {
     null.path = "/dev/null";
     with.devices = {{.node = fuse}, {.node = null}};
     const auto plan = plan_of({}, image(), with);
-    EXPECT_EQ(plan->devices.size(), default_devices().size() + 1);
+    EXPECT_EQ(plan->devices.size(), launch::default_devices().size() + 1);
     EXPECT_THAT(plan->devices, Contains(testing::AllOf(testing::Field(&launch::device_plan::path, "/dev/null"),
                                                        testing::Field(&launch::device_plan::major, 10u))));
 }

@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/files.hpp"
+#include "plugins/cri-native/launch/defaults.hpp"
 
 namespace gantry::cri_native {
 
@@ -55,25 +56,6 @@ cgroup::device_rule allow(char type, std::optional<std::uint32_t> major_number,
 
 } // namespace
 
-std::vector<device_plan> default_devices() {
-    struct entry {
-        const char* path;
-        std::uint32_t major_number;
-        std::uint32_t minor_number;
-    };
-    constexpr entry entries[] = {{"/dev/null", 1, 3},   {"/dev/zero", 1, 5},    {"/dev/full", 1, 7},
-                                 {"/dev/random", 1, 8}, {"/dev/urandom", 1, 9}, {"/dev/tty", 5, 0}};
-    std::vector<device_plan> devices;
-    for (const auto& one : entries) {
-        device_plan node;
-        node.path = one.path;
-        node.major = one.major_number;
-        node.minor = one.minor_number;
-        devices.push_back(std::move(node));
-    }
-    return devices;
-}
-
 result<std::vector<found_device>> find_devices(const runtime::v1::ContainerConfig& config) {
     std::vector<found_device> found;
     for (const auto& request : config.devices()) {
@@ -109,7 +91,7 @@ std::vector<cgroup::device_rule> device_rules(bool privileged, const std::vector
     // A node that nobody may open is harmless, and archives that hold some can be unpacked.
     rules.push_back(allow('c', std::nullopt, std::nullopt, "m"));
     rules.push_back(allow('b', std::nullopt, std::nullopt, "m"));
-    for (const auto& node : default_devices()) rules.push_back(allow('c', node.major, node.minor, "rwm"));
+    for (const auto& node : launch::default_devices()) rules.push_back(allow('c', node.major, node.minor, "rwm"));
     rules.push_back(allow('c', 5, 1, "rwm"));              // /dev/console
     rules.push_back(allow('c', 5, 2, "rwm"));              // /dev/ptmx
     rules.push_back(allow('c', 136, std::nullopt, "rwm")); // /dev/pts/N

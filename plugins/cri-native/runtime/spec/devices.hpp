@@ -17,9 +17,6 @@ struct found_device {
     std::string access = "rwm";
 };
 
-/// null, zero, full, random, urandom, tty: what every container has.
-std::vector<launch::device_plan> default_devices();
-
 /// Looks up what the request lists; a host_path that is a directory stands for every device node in it. code::invalid
 /// names the field for a path that is no device or for permissions other than r, w, m. [worker]
 result<std::vector<found_device>> find_devices(const runtime::v1::ContainerConfig& config);

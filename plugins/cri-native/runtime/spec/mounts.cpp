@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plugins/cri-native/launch/defaults.hpp"
+
 namespace gantry::cri_native {
 
 namespace {
@@ -12,17 +14,6 @@ using launch::mount_propagation;
 
 error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
-mount_plan file_system(mount_kind kind, std::string target, std::vector<std::string> options = {}) {
-    mount_plan mount;
-    mount.kind = kind;
-    mount.target = std::move(target);
-    mount.options = std::move(options);
-    mount.nosuid = true;
-    mount.noexec = kind != mount_kind::dev;
-    mount.nodev = kind != mount_kind::dev && kind != mount_kind::devpts;
-    return mount;
-}
-
 mount_plan bind(std::string source, std::string target) {
     mount_plan mount;
     mount.source = std::move(source);
@@ -31,17 +22,9 @@ mount_plan bind(std::string source, std::string target) {
 }
 
 std::vector<mount_plan> base_mounts(const mount_facts& facts) {
-    std::vector<mount_plan> mounts;
-    mounts.push_back(file_system(mount_kind::proc, "/proc"));
-    mounts.push_back(file_system(mount_kind::dev, "/dev", {"mode=755", "size=65536k"}));
-    mounts.push_back(file_system(mount_kind::devpts, "/dev/pts", {"ptmxmode=0666", "mode=0620", "gid=5"}));
-    mounts.push_back(file_system(mount_kind::mqueue, "/dev/mqueue"));
-    mounts.push_back(facts.host_ipc ? bind("/dev/shm", "/dev/shm") : file_system(mount_kind::shm, "/dev/shm"));
-    auto sys = file_system(mount_kind::sysfs, "/sys");
-    auto cgroup = file_system(mount_kind::cgroup, "/sys/fs/cgroup");
-    sys.readonly = cgroup.readonly = !facts.privileged;
-    mounts.push_back(std::move(sys));
-    mounts.push_back(std::move(cgroup));
+    std::vector<mount_plan> mounts = launch::default_mounts(facts.privileged);
+    for (auto& mount : mounts)
+        if (facts.host_ipc && mount.kind == mount_kind::shm) mount = bind("/dev/shm", "/dev/shm");
     for (const char* name : {"hosts", "hostname", "resolv.conf"}) {
         auto file = bind(facts.etc_dir + "/" + name, std::string("/etc/") + name);
         file.readonly = facts.readonly_rootfs;
