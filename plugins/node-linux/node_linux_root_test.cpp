@@ -23,6 +23,8 @@ namespace {
 namespace json = base::json;
 using namespace std::chrono_literals;
 
+constexpr auto patience = 60s; // an emulated machine is slow
+
 cgroup::hierarchy open_tree() {
     auto opened = cgroup::hierarchy::open();
     if (!opened) throw std::runtime_error(opened.error().message);
@@ -41,13 +43,15 @@ protected:
     ~node_linux_plugin() override {
         plugin_.reset();
         EXPECT_THAT(host_.misbehaviour(), ::testing::IsEmpty());
-        const auto soon = std::chrono::steady_clock::now() + 10s;
+        const auto soon = std::chrono::steady_clock::now() + patience;
         EXPECT_TRUE(tree_.kill_all(top_, soon));
         EXPECT_TRUE(tree_.wait_empty(top_, soon));
         EXPECT_TRUE(tree_.remove(top_, soon));
     }
 
-    fake::outcome call(gantry_op_fn op, const std::string& request) { return plugin_->call(op, {request}, 20s); }
+    fake::outcome call(gantry_op_fn op, const std::string& request) {
+        return plugin_->wait(plugin_->begin(op, {request}, patience), patience);
+    }
     json::value ok(gantry_op_fn op, const std::string& request) {
         const auto end = call(op, request);
         EXPECT_TRUE(end.ok()) << end.error.message;
@@ -225,13 +229,13 @@ TEST_F(node_linux_plugin, serves_many_pods_at_once) {
         ops.push_back(plugin_->begin(
             table_->ensure_pod,
             {R"({"uid": "p)" + std::to_string(i) + R"(", "qos": "Burstable", "resources": {"cpuRequestMilli": 10}})"}));
-    for (const auto op : ops) EXPECT_TRUE(plugin_->wait(op).ok());
+    for (const auto op : ops) EXPECT_TRUE(plugin_->wait(op, patience).ok());
     EXPECT_EQ(shares(pods_ + "/burstable"), as_shares(409));
     EXPECT_EQ(ok(table_->list_pods, "{}").at("pods").as_array().size(), 40u);
     ops.clear();
     for (int i = 0; i < 40; ++i)
         ops.push_back(plugin_->begin(table_->remove_pod, {R"({"uid": "p)" + std::to_string(i) + "\"}"}));
-    for (const auto op : ops) EXPECT_TRUE(plugin_->wait(op).ok());
+    for (const auto op : ops) EXPECT_TRUE(plugin_->wait(op, patience).ok());
     EXPECT_EQ(shares(pods_ + "/burstable"), as_shares(2));
 }
 

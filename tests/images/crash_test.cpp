@@ -79,6 +79,12 @@ std::string capabilities(std::initializer_list<int> kept) {
     return text;
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true; // their runtimes need system calls of their own: the helper has no filter then
+#else
+constexpr bool sanitized = false;
+#endif
+
 class image_crash : public store_test {
 protected:
     /// Runs `work` on the store in a process that dies before step `step`; true if it finished instead.
@@ -210,14 +216,14 @@ TEST_F(image_crash, of_a_worker_fails_the_load_by_name) {
     images::load_options how;
     how.on_progress = [&](const images::load_progress&) {
         for (const pid_t helper : children_of(::getpid()))
-            for (const pid_t worker : children_of(helper)) ::kill(worker, SIGSEGV);
+            for (const pid_t worker : children_of(helper)) ::kill(worker, SIGKILL);
     };
     const auto archive = slow_archive();
     const auto loaded = store->load(archive.get(), how);
     ASSERT_FALSE(loaded);
     EXPECT_EQ(loaded.error().code, code::unavailable);
     EXPECT_NE(loaded.error().message.find("layer sha256:"), std::string::npos) << loaded.error().message;
-    EXPECT_NE(loaded.error().message.find("killed by Segmentation fault"), std::string::npos) << loaded.error().message;
+    EXPECT_NE(loaded.error().message.find("killed by Killed"), std::string::npos) << loaded.error().message;
     expect_consistent();
 }
 
@@ -268,13 +274,15 @@ TEST_F(image_crash, stop_request_cancels_a_load) {
 // ---- what the helper's processes may do while they look at hostile bytes
 
 TEST_F(image_crash, helper_is_confined_while_it_reads_the_archive) {
+    if (sanitized) GTEST_SKIP() << "the helper has no system call filter in this build";
     const int leak = ::open("/etc/passwd", O_RDONLY); // not close-on-exec: must not reach the helper
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    std::stop_source source;
-    images::load_options how;
-    how.stop = source.get_token();
-    std::thread loading([&] { EXPECT_FALSE(store->load(ends[0], how)); });
+    std::jthread loading([&](std::stop_token stop) {
+        images::load_options how;
+        how.stop = stop;
+        EXPECT_FALSE(store->load(ends[0], how));
+    });
     pid_t helper = -1;
     for (const auto deadline = std::chrono::steady_clock::now() + 20s; std::chrono::steady_clock::now() < deadline;) {
         const auto children = children_of(::getpid());
@@ -294,12 +302,13 @@ TEST_F(image_crash, helper_is_confined_while_it_reads_the_archive) {
         EXPECT_NE(link_of(helper, space), link_of(::getpid(), space));
     EXPECT_EQ(names_in("/proc/" + std::to_string(helper) + "/root"), std::vector<std::string>{"lower"});
     EXPECT_EQ(names_in("/proc/" + std::to_string(helper) + "/fd"), (std::vector<std::string>{"0", "1", "2", "3"}));
-    source.request_stop();
+    loading.request_stop();
     loading.join();
     for (const int fd : {ends[0], ends[1], leak}) ::close(fd);
 }
 
 TEST_F(image_crash, workers_have_the_rights_of_their_job_only) {
+    if (sanitized) GTEST_SKIP() << "the helper has no system call filter in this build";
     std::map<std::string, std::string> rights; // root's names -> permitted capabilities
     std::set<std::string> seccomp;
     std::stop_source source;

@@ -93,9 +93,9 @@ result<void> filter_calls(role r) {
         for (const char* name : files) allow(name);
     if (r == role::coordinate) {
         for (const char* name : coordination) allow(name);
+        const scmp_arg_cmp no_namespace{0, SCMP_CMP_MASKED_EQ, clone_namespaces, 0};
         if (status == 0)
-            status = ::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-                                        SCMP_A0(SCMP_CMP_MASKED_EQ, clone_namespaces, 0));
+            status = ::seccomp_rule_add_array(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, &no_namespace);
         // Its flags are behind a pointer; glibc falls back to clone.
         if (status == 0) status = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
     }

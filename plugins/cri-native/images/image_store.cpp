@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -55,6 +56,12 @@ void drop_unused(index& records) {
     std::set<std::string> used;
     for (const auto& [id, image] : records.images) used.insert(image.layers.begin(), image.layers.end());
     std::erase_if(records.layers, [&](const auto& item) { return !used.contains(item.first); });
+}
+
+std::optional<std::string> same_layer(const index& records, const layer_record& layer) {
+    for (const auto& [name, other] : records.layers)
+        if (other.diff_id == layer.diff_id && other.chain == layer.chain) return name;
+    return std::nullopt;
 }
 
 result<base::unique_fd> open_directory(const std::string& path) {
@@ -217,14 +224,12 @@ cri_helper::load_request image_store::state::request_for(const load_options& loa
 result<std::vector<loaded_image>> image_store::state::commit(const std::string& staging, const index& snapshot,
                                                              unpacked content) {
     index next = records;
-    std::map<std::string, std::string> names; // the helper's directory -> ours
-    for (const auto& [name, layer] : snapshot.layers) names["lower/" + name] = name;
+    std::map<std::string, std::string> names;         // the helper's directory -> ours
+    for (const auto& [name, layer] : snapshot.layers) // one that was removed since may be there again by another name
+        names["lower/" + name] = next.layers.contains(name) ? name : same_layer(next, layer).value_or(name);
     for (auto& layer : content.layers) {
-        const auto same = std::find_if(next.layers.begin(), next.layers.end(), [&](const auto& item) {
-            return item.second.diff_id == layer.record.diff_id && item.second.chain == layer.record.chain;
-        });
-        if (same != next.layers.end()) { // another load was faster
-            names[layer.dir] = same->first;
+        if (auto same = same_layer(next, layer.record)) { // another load was faster
+            names[layer.dir] = std::move(*same);
             continue;
         }
         const auto name = std::to_string(next.next_layer++);
@@ -247,7 +252,7 @@ result<std::vector<loaded_image>> image_store::state::commit(const std::string& 
             const auto name = names.find(dir);
             if (name == names.end()) return error{.message = "the image helper named an unknown layer " + dir};
             record.layers.push_back(name->second);
-            // A removal during the load may have dropped the record of a layer that the load found.
+            // The record of a layer that the load found may have gone with a removal since, its directory has not.
             if (const auto known = snapshot.layers.find(name->second); known != snapshot.layers.end())
                 next.layers.insert(*known);
         }

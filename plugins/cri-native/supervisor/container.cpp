@@ -91,8 +91,17 @@ int code_of(const child_report& report) noexcept {
     return code_not_started;
 }
 
+// The last user of a mount namespace unmounts what is in it, and waits for RCU to do so: 10 to 30 ms on a busy machine,
+// before its parent may know that it ended. While we hold the namespace that is not the container's first process.
+void hold_mounts(container& c) noexcept {
+    line<40> path;
+    path.add("/proc/").number(static_cast<unsigned>(c.pid)).add("/ns/mnt");
+    c.mounts.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
 void set_up_done(container& c, int master) noexcept {
     c.state = container_state::created;
+    hold_mounts(c);
     if (c.tty && master >= 0) {
         if (c.flags & wire::container_stdin) c.stdin_end.reset(::fcntl(master, F_DUPFD_CLOEXEC, 0));
         watch_outputs(c, master, -1);
@@ -305,6 +314,7 @@ void announce_exit_when_drained(container& c) noexcept {
     append_container(m, c);
     send_event(m);
     c.log.close();
+    close_aside(c.mounts.release());
 }
 
 void forget_container(container& c) noexcept {

@@ -50,6 +50,7 @@ struct container {
     container_state state = container_state::creating;
     pid_t pid = 0;
     sys::fd pidfd;
+    sys::fd mounts; ///< its mount namespace, so that its end need not wait for the unmounting
     std::int64_t created_ns = 0;
     std::int64_t started_ns = 0;
     std::int64_t finished_ns = 0;

@@ -24,4 +24,7 @@ bool remember_pid_namespace() noexcept;
 /// Like fork, with a copy of our memory.
 clone_result clone_child(const clone_request& request) noexcept;
 
+/// Closes a descriptor whose last close takes long: in a child that does nothing else.
+void close_aside(int fd) noexcept;
+
 } // namespace gantry::cri_native::supervisor

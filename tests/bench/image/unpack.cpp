@@ -155,16 +155,18 @@ int main(int argc, char** argv) {
     if (!as_json)
         std::printf("%-16s %8s %10s %12s %14s %12s %14s\n", "", "MB", "packed MB", "disk MB/s", "memory MB/s",
                     "MB/CPU s", "tar MB/CPU s");
-    for (const auto& [name, pack, flag] : formats) {
+    for (const auto& kind : formats) {
         for (const std::size_t count : {1u, 4u}) {
             const auto tars = layers_of_this_machine(count);
-            const auto from = make_archive(disk_dir + "/image.tar", tars, pack);
+            const auto from = make_archive(disk_dir + "/image.tar", tars, kind.pack);
             const auto disk = load_once(disk_dir + "/store", from); // once: removing it takes longer still
             const auto memory = best([&] { return load_once(memory_dir + "/store", from); });
-            if (!base::write_file_atomic(disk_dir + "/layer", pack(tars[0]).packed)) give_up("cannot write the layer");
-            const auto tar = best([&] { return tar_once(memory_dir + "/tar", disk_dir + "/layer", flag); });
+            if (!base::write_file_atomic(disk_dir + "/layer", kind.pack(tars[0]).packed))
+                give_up("cannot write the layer");
+            const auto tar = best([&] { return tar_once(memory_dir + "/tar", disk_dir + "/layer", kind.tar_flag); });
 
-            const auto label = std::string(name) + ", " + std::to_string(count) + (count == 1 ? " layer" : " layers");
+            const auto label =
+                std::string(kind.name) + ", " + std::to_string(count) + (count == 1 ? " layer" : " layers");
             const double mb = from.unpacked_mb, tar_mb = static_cast<double>(tars[0].size()) / 1e6;
             rows.push_back(base::json::object{{"name", label},
                                               {"megabytes", mb},
