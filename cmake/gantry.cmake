@@ -9,7 +9,7 @@ target_compile_definitions(gantry_flags INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST
   FMT_HEADER_ONLY=1 SPDLOG_FMT_EXTERNAL=1)
 # Third-party headers come as system headers: their warnings are theirs.
 target_include_directories(gantry_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/plugin-api/include)
-target_link_options(gantry_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
+target_link_options(gantry_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed -Wl,--compress-debug-sections=zlib)
 if(GANTRY_SANITIZE)
   target_compile_options(gantry_flags INTERFACE -fsanitize=${GANTRY_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)

@@ -66,20 +66,6 @@ result<std::string> resolve(const std::string& path) {
     return std::string(real.get());
 }
 
-result<std::string> read_all(int fd, const std::string& path) {
-    std::string bytes;
-    char buffer[65536];
-    for (;;) {
-        const ssize_t n = ::read(fd, buffer, sizeof buffer);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return sys_error("read " + path, errno);
-        if (n == 0) return bytes;
-        bytes.append(buffer, static_cast<std::size_t>(n));
-        if (bytes.size() > largest_library)
-            return error{.code = code::resource, .message = "plugin " + path + " is larger than 256 MiB"};
-    }
-}
-
 } // namespace
 
 result<plugin_file> open_plugin_file(const std::string& path) {
@@ -89,9 +75,9 @@ result<plugin_file> open_plugin_file(const std::string& path) {
     GANTRY_CHECK(check_file(fd.get(), real));
     GANTRY_CHECK(check_directories(real));
     plugin_file file;
-    GANTRY_TRY(file.bytes, read_all(fd.get(), real));
-    GANTRY_TRY(file.plugins, read_descriptors(file.bytes, real));
-    file.sha256 = sha256_hex(file.bytes);
+    GANTRY_TRY(file.bytes, private_copy::of(fd.get(), "plugin " + real, largest_library));
+    GANTRY_TRY(file.plugins, read_descriptors(file.bytes.view(), real));
+    file.sha256 = sha256_hex(file.bytes.view());
     file.path = std::move(real);
     return file;
 }
@@ -120,8 +106,10 @@ plugin_catalogue scan_plugin_dirs(const std::vector<std::string>& dirs) {
             if (!name.ends_with(".so")) continue;
             const auto path = dir + "/" + name;
             auto read = [&]() -> result<std::vector<plugin_note>> {
-                GANTRY_TRY(const auto bytes, base::read_file(path, largest_library));
-                return read_plugin_notes(bytes, path);
+                base::unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+                if (!fd) return sys_error("open " + path, errno);
+                GANTRY_TRY(const auto bytes, private_copy::of(fd.get(), path, largest_library));
+                return read_plugin_notes(bytes.view(), path);
             }();
             if (!read) {
                 catalogue.refused.push_back(read.error().message);
@@ -142,7 +130,7 @@ plugin_catalogue scan_plugin_dirs(const std::vector<std::string>& dirs) {
 
 result<std::string> install_verified(const plugin_file& file, const std::string& id, const std::string& dir) {
     const std::string path = dir + "/" + id + "-" + file.sha256 + ".so";
-    GANTRY_CHECK(base::write_file_atomic(path, file.bytes, 0555));
+    GANTRY_CHECK(base::write_file_atomic(path, file.bytes.view(), 0555));
     return path;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/host/descriptor.hpp"
+#include "core/host/private_copy.hpp"
 #include "gantry/sdk/result.hpp"
 
 namespace gantry::core {
@@ -14,7 +15,7 @@ namespace gantry::core {
 struct plugin_file {
     std::string path{};   ///< with symlinks resolved
     std::string sha256{};
-    std::string bytes{};
+    private_copy bytes{};
     std::vector<descriptor> plugins{};
 };
 

@@ -87,7 +87,7 @@ TEST_F(plugin_file_test, installs_by_content_and_drops_old_copies) {
     const auto path = install_verified(*file, "com.acme.net", dir_ + "/lib");
     ASSERT_TRUE(path) << path.error().message;
     EXPECT_EQ(*path, dir_ + "/lib/com.acme.net-" + file->sha256 + ".so");
-    EXPECT_EQ(base::read_file(*path).value(), file->bytes);
+    EXPECT_EQ(base::read_file(*path).value(), file->bytes.view());
     struct stat st {};
     ASSERT_EQ(::stat(path->c_str(), &st), 0);
     EXPECT_EQ(st.st_mode & 07777, 0555u);

@@ -199,7 +199,7 @@ private:
             GANTRY_TRY(libraries.back(), install_verified(*one.file, one.plugin.id, dir));
         }
         for (const auto& one : plugins)
-            if (one.file) std::string().swap(one.file->bytes);
+            if (one.file) one.file->bytes = {};
         remove_other_copies(dir, libraries);
         return libraries;
     }

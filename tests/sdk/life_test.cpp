@@ -185,6 +185,46 @@ TEST(life, stop_cancels_and_waits_for_work_on_the_executor) {
     EXPECT_THAT(it.host.misbehaviour(), IsEmpty());
 }
 
+struct waits_for_peer {
+    static inline code outcome = code::ok;
+    result<void> init(sdk::host& host) {
+        host_ = &host;
+        return {};
+    }
+    result<sdk::reply> ask(const sdk::request&, sdk::op& op) {
+        auto answer = host_->call_wait("peer/1", "slow", {}, sdk::time_point::max(), op.stop_token());
+        outcome = answer ? code::ok : answer.error().code;
+        return answer;
+    }
+    static const void* capability(std::string_view) {
+        static constexpr auto network =
+            sdk::capability<gantry_network>([](auto& t) { t.add = sdk::op_fn<&waits_for_peer::ask>; });
+        return &network;
+    }
+    sdk::host* host_ = nullptr;
+};
+
+TEST(life, stop_ends_a_worker_that_waits_for_a_peer_and_the_late_reply_is_dropped) {
+    std::atomic<bool> asked = false, answer = false;
+    fake::host host;
+    host.add_peer("peer/1", "slow", [&](const auto&, const auto&, const auto&) {
+        asked = true;
+        while (!answer) std::this_thread::yield();
+        return fake::outcome{};
+    });
+    {
+        fake::plugin plugin(host, entry_of<waits_for_peer>());
+        ASSERT_TRUE(plugin.start().ok());
+        const auto* network = plugin.capability<gantry_network>(GANTRY_NETWORK);
+        (void)plugin.begin(network->add);
+        while (!asked) std::this_thread::yield();
+        plugin.stop();
+        EXPECT_EQ(waits_for_peer::outcome, code::cancelled);
+    }
+    answer = true;
+    EXPECT_THAT(host.misbehaviour(), IsEmpty());
+}
+
 struct fails_after_registering {
     sdk::timer timer;
     result<void> init(sdk::host& host) {

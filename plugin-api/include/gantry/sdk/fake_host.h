@@ -44,7 +44,8 @@ struct settings {
     std::string folder = {}; ///< of its state and run directories; empty: a temporary one. Two hosts in turn: a restart
 };
 
-/// Answers a peer call; runs on a thread of its own. An error needs a code and a message.
+/// Answers a peer call, on a thread of its own; the reply reaches the plugin on the lane. An error needs a code and a
+/// message.
 using peer =
     std::function<outcome(const std::string& bytes, const std::vector<shared_fd>& fds, const std::string& key)>;
 
@@ -111,6 +112,7 @@ private:
     static const void* get(const gantry_host* self, gantry_str id);
     gantry_status call_peer(gantry_str capability, gantry_str op, const gantry_request& request, gantry_reply_fn fn,
                             void* context, gantry_error_sink* error);
+    static void deliver(const outcome& end, gantry_reply_fn fn, void* context);
     void fill_tables();
 
     settings with_;

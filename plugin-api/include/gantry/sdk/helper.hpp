@@ -43,11 +43,10 @@ namespace detail {
 using exit_callback = callback<void(exit_status)>;
 
 inline void on_exit(void* raw, std::int32_t wait_status, std::int32_t timed_out) noexcept {
-    auto* one = static_cast<exit_callback*>(raw);
+    const auto one = context::claim<exit_callback>(raw);
+    if (!one) return;
     const auto self = one->owner.shared_from_this();
-    auto f = std::exchange(one->f, {});
-    self->free(one);
-    if (f && self->open()) self->guarded("an exit callback", f, exit_status{wait_status, timed_out != 0});
+    self->guarded(one->kind, one->f, exit_status{wait_status, timed_out != 0});
 }
 
 inline void kill(const context& owner, std::int64_t pid) noexcept {

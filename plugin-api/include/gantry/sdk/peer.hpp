@@ -16,41 +16,41 @@
 
 namespace gantry::sdk::detail {
 
-/// Where a peer's reply goes, on a host thread that must not be blocked. Freed by the one call.
+/// Where a peer's reply goes, on a host thread that must not be blocked.
 using reply_sink = unique_function<void(result<reply>)>;
+using reply_callback = callback<void(result<reply>)>;
 
 inline void on_reply(void* raw, const gantry_reply* in) noexcept {
-    const std::unique_ptr<reply_sink> sink(static_cast<reply_sink*>(raw));
-    try {
-        (*sink)(copy(*in));
-    } catch (...) { // out of memory: whoever waits is ended by stop()
-    }
+    const auto one = context::claim<reply_callback>(raw);
+    if (!one) return;
+    const auto self = one->owner.shared_from_this();
+    const auto deliver = [&] { one->f(copy(*in)); };
+    self->guarded(one->kind, deliver);
 }
 
-inline result<void> call_peer_raw(const context& owner, std::string_view capability, std::string_view op,
-                                  const request& with, time_point deadline, reply_sink sink) {
+inline result<void> call_peer_raw(context& owner, std::string_view capability, std::string_view op, const request& with,
+                                  time_point deadline, reply_sink sink) {
     if (!owner.open()) return owner.closed();
     const auto* service = owner.host().peer;
     if (service == nullptr) return missing_service(GANTRY_SERVICE_PEER);
     const auto fds = numbers(with.fds);
     const gantry_request out{sizeof(gantry_request), static_cast<std::uint32_t>(fds.size()), fds.data(), str(with.key),
                              str(with.bytes)};
-    auto held = std::make_unique<reply_sink>(std::move(sink));
+    auto* one = owner.keep<void(result<reply>)>("a reply callback", std::move(sink));
     error_catcher caught;
-    const auto status = service->call(service->host, str(capability), str(op), &out, to_ns(deadline), &on_reply,
-                                      held.get(), caught.sink());
-    if (status != GANTRY_OK) return caught.take(status, "call of " + std::string(capability) + ' ' + std::string(op));
-    (void)held.release(); // on_reply frees it
-    return {};
+    const auto status =
+        service->call(service->host, str(capability), str(op), &out, to_ns(deadline), &on_reply, one, caught.sink());
+    if (status == GANTRY_OK) return {};
+    owner.free(one);
+    return caught.take(status, "call of " + std::string(capability) + ' ' + std::string(op));
 }
 
 inline result<void> call_peer(const std::shared_ptr<context>& owner, std::string_view capability, std::string_view op,
                               const request& with, time_point deadline, reply_sink f) {
-    auto shared = std::make_shared<reply_sink>(std::move(f));
-    return call_peer_raw(*owner, capability, op, with, deadline, [owner, shared](result<reply> answer) {
-        owner->post([shared, answer = std::move(answer)]() mutable { (*shared)(std::move(answer)); },
-                    "a reply callback");
-    });
+    return call_peer_raw(
+        *owner, capability, op, with, deadline, [&to = *owner, f = std::move(f)](result<reply> r) mutable {
+            to.post([f = std::move(f), r = std::move(r)]() mutable { f(std::move(r)); }, "a reply callback");
+        });
 }
 
 inline result<reply> call_peer_wait(const std::shared_ptr<context>& owner, std::string_view capability,

@@ -60,6 +60,7 @@ public:
     explicit context(const gantry_host* host) : host_(host) {}
     ~context() {
         for (auto* one : callbacks_) delete one;
+        for (auto* one : retired_) delete one;
     }
     context(const context&) = delete;
     context& operator=(const context&) = delete;
@@ -86,10 +87,11 @@ public:
         std::unordered_set<callback_base*> left;
         {
             const std::lock_guard lock(mutex_);
-            left = callbacks_;
+            retired_.swap(callbacks_); // nobody claims them any more
+            left = retired_;
         }
         for (auto* one : left) {
-            if (contains(one)) one->drop(); // dropping one may have freed another
+            if (is_retired(one)) one->drop(); // dropping one may have freed another
         }
         const std::lock_guard lock(posting_); // a peer's reply that is being posted right now comes first
         open_.store(false, std::memory_order_release);
@@ -122,10 +124,6 @@ public:
         const std::lock_guard lock(mutex_);
         stoppables_.erase(one);
     }
-    bool contains(callback_base* one) noexcept {
-        const std::lock_guard lock(mutex_);
-        return callbacks_.contains(one);
-    }
 
     template <class Signature>
     callback<Signature>* keep(const char* kind, unique_function<Signature> f) {
@@ -138,8 +136,16 @@ public:
         {
             const std::lock_guard lock(mutex_);
             callbacks_.erase(one);
+            retired_.erase(one);
         }
         delete one;
+    }
+    /// Takes a callback that runs once from the host's pointer; null when the instance has ended meanwhile.
+    template <class Callback>
+    static std::unique_ptr<Callback> claim(void* raw) noexcept {
+        auto* one = static_cast<Callback*>(raw);
+        const std::lock_guard lock(one->owner.mutex_);
+        return std::unique_ptr<Callback>(one->owner.callbacks_.erase(one) != 0 ? one : nullptr);
     }
 
     /// Runs f on the lane, after what is queued there.
@@ -168,12 +174,10 @@ public:
 
     /// The body of a callback that runs once and is then freed.
     static void run_once(void* raw) noexcept {
-        auto* one = static_cast<callback<void()>*>(raw);
+        const auto one = claim<callback<void()>>(raw);
+        if (!one) return;
         const auto self = one->owner.shared_from_this();
-        auto f = std::exchange(one->f, {});
-        const char* kind = one->kind;
-        self->free(one);
-        if (f && self->open()) self->guarded(kind, f);
+        self->guarded(one->kind, one->f);
     }
     template <class F, class... Args>
     void guarded(const char* kind, F& f, Args&&... args) noexcept {
@@ -204,6 +208,10 @@ public:
     }
 
 private:
+    bool is_retired(callback_base* one) noexcept {
+        const std::lock_guard lock(mutex_);
+        return retired_.contains(one);
+    }
     void for_all_open(void (stoppable::*act)() noexcept) noexcept {
         std::unordered_set<stoppable*> open;
         {
@@ -221,14 +229,11 @@ private:
         }
     }
     static void run_worker(void* raw) noexcept {
-        auto* one = static_cast<callback<void()>*>(raw);
+        auto one = claim<callback<void()>>(raw);
+        if (!one) return;
         const auto self = one->owner.shared_from_this();
-        {
-            auto f = std::exchange(one->f, {});
-            const char* kind = one->kind;
-            self->free(one);
-            if (f) self->guarded(kind, f);
-        } // what f held is gone before stop() may go on
+        self->guarded(one->kind, one->f);
+        one.reset(); // what it held is gone before stop() may go on
         self->worker_done();
     }
     void worker_done() noexcept {
@@ -243,7 +248,8 @@ private:
     std::mutex posting_;
     std::mutex mutex_;
     std::condition_variable idle_;
-    std::unordered_set<callback_base*> callbacks_;
+    std::unordered_set<callback_base*> callbacks_; ///< that may still run
+    std::unordered_set<callback_base*> retired_;   ///< that will not; the host may still point to them
     std::unordered_set<stoppable*> stoppables_;
     std::uint64_t workers_ = 0;
 };

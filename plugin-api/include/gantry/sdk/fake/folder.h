@@ -13,7 +13,8 @@ namespace gantry::fake {
 
 class folder {
 public:
-    /// Empty: a temporary one, removed at the end. A given one is made and stays, so that another host can go on with it.
+    /// Empty: a temporary one, removed at the end. A given one is made and stays, so that another host can go on with
+    /// it.
     explicit folder(const std::string& given = {}) : path_(given), temporary_(given.empty()) {
         if (temporary_) make_temporary();
         for (const char* name : {"state", "run", "kv"}) std::filesystem::create_directories(path_ + '/' + name);

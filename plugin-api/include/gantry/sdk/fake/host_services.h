@@ -53,6 +53,17 @@ inline void host::send_event(const std::string& topic, const std::string& key, c
     });
 }
 
+inline void host::deliver(const outcome& end, gantry_reply_fn fn, void* context) {
+    std::vector<std::int32_t> numbers;
+    for (const auto& one : end.fds) numbers.push_back(*one);
+    const gantry_error e{sizeof(gantry_error),        end.error.code,           end.error.sys_errno,
+                         end.error.retryable ? 1 : 0, end.error.retry_after_ms, to_str(end.error.message),
+                         to_str(end.error.detail)};
+    const gantry_reply reply{sizeof(gantry_reply), static_cast<std::uint32_t>(numbers.size()), numbers.data(),
+                             to_str(end.bytes), end.ok() ? nullptr : &e};
+    fn(context, &reply);
+}
+
 inline gantry_status host::call_peer(gantry_str capability, gantry_str op, const gantry_request& request,
                                      gantry_reply_fn fn, void* context, gantry_error_sink* error) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -63,17 +74,11 @@ inline gantry_status host::call_peer(gantry_str capability, gantry_str op, const
         if (error != nullptr) error->set(error, &e);
         return GANTRY_UNAVAILABLE;
     }
-    peer_threads_.emplace_back([fn, context, answer = found->second, bytes = to_string(request.bytes),
+    peer_threads_.emplace_back([this, fn, context, answer = found->second, bytes = to_string(request.bytes),
                                 key = to_string(request.key), fds = dup_fds(request.fds, request.fd_count)] {
-        const outcome end = answer(bytes, fds, key);
-        std::vector<std::int32_t> numbers;
-        for (const auto& one : end.fds) numbers.push_back(*one);
-        const gantry_error e{sizeof(gantry_error),        end.error.code,           end.error.sys_errno,
-                             end.error.retryable ? 1 : 0, end.error.retry_after_ms, to_str(end.error.message),
-                             to_str(end.error.detail)};
-        const gantry_reply reply{sizeof(gantry_reply), static_cast<std::uint32_t>(numbers.size()), numbers.data(),
-                                 to_str(end.bytes), end.ok() ? nullptr : &e};
-        fn(context, &reply);
+        loop_.post([this, fn, context, end = answer(bytes, fds, key)] {
+            if (open_) deliver(end, fn, context);
+        });
     });
     return GANTRY_OK;
 }
