@@ -253,17 +253,15 @@ std::uint32_t client::features() const noexcept { return impl_->features; }
 
 result<std::unique_ptr<client>> client::spawn(const supervisor_image& image, const sandbox_plan& plan, events on,
                                               callback<void> ready) {
-    GANTRY_TRY(const auto bytes, encode(plan));
-    GANTRY_TRY(const auto memory, make_sealed("sandbox-plan", bytes, memfd_use::data));
-    GANTRY_TRY(const pid_t child, spawn_supervisor(image.fd(), plan.run_dir, memory.get()));
+    GANTRY_TRY(auto child, spawn_supervisor(image.fd(), plan));
     auto state = std::make_unique<impl>();
     state->run_dir = plan.run_dir;
     state->on = std::move(on);
-    state->child = child;
-    state->pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+    state->child = child.pid;
+    state->pidfd = std::move(child.pidfd);
     auto socket = connect_supervisor(plan.run_dir);
     if (!socket) {
-        ::kill(child, SIGKILL);
+        ::kill(child.pid, SIGKILL);
         state->reap();
         return std::move(socket).error();
     }

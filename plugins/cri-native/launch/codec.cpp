@@ -231,7 +231,8 @@ result<std::string> encode(const sandbox_plan& plan) {
             return invalid("sysctl name \"" + s.name + "\" is not valid");
         w.begin(tag::sysctl).text("a sysctl", path).text("sysctl " + s.name, s.value).end();
     }
-    for (const auto& dir : plan.cgroup_dirs) w.begin(tag::cgroup_dir).path("the supervisor's cgroup", dir).end();
+    for (const auto& dir : plan.cgroup.v1) w.begin(tag::own_cgroup_v1).path("the supervisor's cgroup", dir).end();
+    if (!plan.cgroup.v2.empty()) w.begin(tag::own_cgroup_v2).path("the supervisor's cgroup", plan.cgroup.v2).end();
     return std::move(w).finish();
 }
 

@@ -19,6 +19,12 @@ struct sysctl {
     std::string value{};
 };
 
+/// Where a supervisor lives itself.
+struct supervisor_cgroup {
+    std::vector<std::string> v1{}; ///< one directory a hierarchy
+    std::string v2{};              ///< unified or hybrid; it is born there if the kernel can
+};
+
 /// What a pod's supervisor holds while the pod lives.
 struct sandbox_plan {
     std::string id{};      ///< as container ids: [A-Za-z0-9_+-][A-Za-z0-9_+.-]*, at most 128 bytes
@@ -32,8 +38,7 @@ struct sandbox_plan {
     std::vector<sysctl> sysctls{}; ///< applied inside the pod's net, ipc and uts namespaces
     std::uint64_t shm_bytes = 0;   ///< size of the pod's own /dev/shm, 0 for none (host_ipc uses the host's)
     int oom_score_adj = -999;      ///< of the supervisor; kept at the inherited value where lowering is not permitted
-    std::vector<std::string>
-        cgroup_dirs{}; ///< the supervisor's own cgroup, outside the pod's: one per v1 hierarchy or the v2 one
+    supervisor_cgroup cgroup{};    ///< outside the pod's
 };
 
 struct rlimit_plan {

@@ -173,8 +173,8 @@ TEST(sandbox, host_pid_containers_see_the_host_and_their_orphans_are_reaped) {
 }
 
 TEST(sandbox, supervisor_lives_in_the_cgroup_it_was_given) {
-    test_cgroup group("supervisor");
-    pod p({.plan = {.cgroup_dirs = group.dirs()}});
+    test_cgroup group("supervisor", true);
+    pod p({.plan = {.cgroup = {.v1 = group.v1_dirs(), .v2 = group.plan().v2}}});
     ASSERT_FALSE(p.failure()) << p.failure()->message;
     for (const auto& dir : group.dirs())
         EXPECT_EQ(read_all(dir + "/cgroup.procs"), std::to_string(p.supervisor_pid()) + "\n") << dir;

@@ -1,32 +1,44 @@
 #include "plugins/cri-native/launch/spawn.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cstring>
+#include <iterator>
+
+#include "plugins/cri-native/launch/codec.hpp"
+#include "plugins/cri-native/launch/memfd.hpp"
 
 namespace gantry::cri_native::launch {
 
 namespace {
 
-// In the supervisor: what main.cpp expects, then the image itself, which it closes first.
-enum inherited { listening_fd = 3, run_dir_fd = 4, plan_fd = 5, image_fd = 6 };
 constexpr int backlog = 4;
 
-// Out of the way of the numbers above, so that no dup2 in the child overwrites another's source.
-result<base::unique_fd> moved_up(int fd) {
-    constexpr int above = image_fd + 1;
+// The argument says that the kernel put the supervisor into its v2 cgroup already.
+char supervisor_name[] = "gantry-supervisor";
+char in_cgroup[] = "in-cgroup";
+char* const born_in_cgroup[] = {supervisor_name, in_cgroup, nullptr};
+char* const joins_cgroup[] = {supervisor_name, nullptr};
+char* const no_environment[] = {nullptr};
+
+// Out of the way of the child's numbers, so that no dup2 there overwrites another's source.
+result<base::unique_fd> moved_up(int fd, int above) {
     base::unique_fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, above));
     if (!copy) return sys_error("dup", errno);
     return copy;
 }
 
-result<base::unique_fd> open_dir(const std::string& path) {
-    base::unique_fd dir(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+result<base::unique_fd> open_null() {
+    base::unique_fd fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (!fd) return sys_error("open /dev/null", errno);
+    return fd;
+}
+
+result<base::unique_fd> open_dir(const std::string& path, int access = O_PATH) {
+    base::unique_fd dir(::open(path.c_str(), access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!dir) return sys_error("open " + path, errno);
     return dir;
 }
@@ -57,56 +69,37 @@ result<base::unique_fd> listen_in(int dir, const std::string& run_dir) {
     return socket;
 }
 
-struct spawn_settings {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-
-    spawn_settings() {
-        ::posix_spawn_file_actions_init(&actions);
-        ::posix_spawnattr_init(&attributes);
-    }
-    ~spawn_settings() {
-        ::posix_spawn_file_actions_destroy(&actions);
-        ::posix_spawnattr_destroy(&attributes);
-    }
-    spawn_settings(const spawn_settings&) = delete;
-    spawn_settings& operator=(const spawn_settings&) = delete;
-};
-
 } // namespace
 
-result<pid_t> spawn_supervisor(int image, const std::string& run_dir, int plan) {
+result<spawned> spawn_supervisor(int image, const sandbox_plan& plan) {
+    const std::string& run_dir = plan.run_dir;
     if (auto living = connect_supervisor(run_dir))
         return error{.code = code::exists, .message = "a supervisor already listens in " + run_dir};
+    GANTRY_TRY(const auto bytes, encode(plan));
+    GANTRY_TRY(const auto memory, make_sealed("sandbox-plan", bytes, memfd_use::data));
     GANTRY_TRY(const auto dir, open_dir(run_dir));
     GANTRY_TRY(const auto listening, listen_in(dir.get(), run_dir));
-    GANTRY_TRY(const auto high_dir, moved_up(dir.get()));
-    GANTRY_TRY(const auto high_listening, moved_up(listening.get()));
-    GANTRY_TRY(const auto high_plan, moved_up(plan));
-    GANTRY_TRY(const auto high_image, moved_up(image));
+    GANTRY_TRY(const auto nothing, open_null());
+    base::unique_fd cgroup;
+    if (!plan.cgroup.v2.empty()) {
+        GANTRY_TRY(cgroup, open_dir(plan.cgroup.v2, O_RDONLY));
+    }
 
-    spawn_settings s;
-    for (int fd = 0; fd < 3; ++fd) ::posix_spawn_file_actions_addopen(&s.actions, fd, "/dev/null", O_RDWR, 0);
-    ::posix_spawn_file_actions_adddup2(&s.actions, high_listening.get(), listening_fd);
-    ::posix_spawn_file_actions_adddup2(&s.actions, high_dir.get(), run_dir_fd);
-    ::posix_spawn_file_actions_adddup2(&s.actions, high_plan.get(), plan_fd);
-    ::posix_spawn_file_actions_adddup2(&s.actions, high_image.get(), image_fd);
-    ::posix_spawn_file_actions_addclosefrom_np(&s.actions, image_fd + 1);
-    sigset_t signals;
-    ::sigfillset(&signals);
-    ::posix_spawnattr_setsigdefault(&s.attributes, &signals);
-    ::sigemptyset(&signals);
-    ::posix_spawnattr_setsigmask(&s.attributes, &signals);
-    ::posix_spawnattr_setflags(&s.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-
-    char name[] = "gantry-supervisor";
-    char* const argv[] = {name, nullptr};
-    char* const environment[] = {nullptr};
-    const std::string program = "/proc/self/fd/" + std::to_string(image_fd);
-    pid_t pid = -1;
-    if (const int err = ::posix_spawn(&pid, program.c_str(), &s.actions, &s.attributes, argv, environment); err != 0)
-        return sys_error("spawn the supervisor of " + run_dir, err);
-    return pid;
+    const int inherited[] = {nothing.get(), nothing.get(), nothing.get(), listening.get(), dir.get(), memory.get(), image};
+    base::unique_fd moved[std::size(inherited)];
+    program supervisor{.path = "/proc/self/fd/6", .argv = nullptr, .environment = no_environment};
+    for (std::size_t i = 0; i < std::size(inherited); ++i) {
+        GANTRY_TRY(moved[i], moved_up(inherited[i], static_cast<int>(std::size(inherited))));
+        supervisor.descriptors.push_back(moved[i].get());
+    }
+    supervisor.argv = cgroup ? born_in_cgroup : joins_cgroup;
+    auto child = vfork_exec(supervisor, cgroup.get());
+    if (!child && cgroup && child.error().code == code::unsupported) {
+        supervisor.argv = joins_cgroup;
+        child = vfork_exec(supervisor, -1);
+    }
+    if (!child) child.error().message = "spawn the supervisor of " + run_dir + ": " + child.error().message;
+    return child;
 }
 
 result<base::unique_fd> connect_supervisor(const std::string& run_dir) {

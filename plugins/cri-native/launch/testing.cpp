@@ -137,9 +137,14 @@ std::string test_cgroup::dir(const std::string& controller) const {
     return plan_.v2;
 }
 
-std::vector<std::string> test_cgroup::dirs() const {
+std::vector<std::string> test_cgroup::v1_dirs() const {
     std::vector<std::string> all;
     for (const auto& h : plan_.v1) all.push_back(h.dir);
+    return all;
+}
+
+std::vector<std::string> test_cgroup::dirs() const {
+    auto all = v1_dirs();
     if (!plan_.v2.empty()) all.push_back(plan_.v2);
     return all;
 }

@@ -41,6 +41,7 @@ public:
     const cgroup_plan& plan() const { return plan_; }
     std::string dir(const std::string& controller) const;
     std::vector<std::string> dirs() const;
+    std::vector<std::string> v1_dirs() const;
 
 private:
     cgroup_plan plan_;

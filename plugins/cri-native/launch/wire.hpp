@@ -75,9 +75,10 @@ enum class tag : std::uint16_t {
     failure = 4,   // u32 step, u32 errno, text object, text detail
     exec_exit = 5, // u32 code, u32 timed_out, u32 out bytes, u32 err bytes, u32 inline; text out, text err when inline
     // sandbox plan
-    pod = 16,        // id, run dir, u32 pod_flags, hostname, domainname, u64 shm bytes, u32 oom_score_adj
-    sysctl = 17,     // path below /proc/sys, value
-    cgroup_dir = 18, // directory to join
+    pod = 16,           // id, run dir, u32 pod_flags, hostname, domainname, u64 shm bytes, u32 oom_score_adj
+    sysctl = 17,        // path below /proc/sys, value
+    own_cgroup_v1 = 18, // directory to join
+    own_cgroup_v2 = 19, // directory to join if not born there
     // process
     argument = 32,    // text
     environment = 33, // text

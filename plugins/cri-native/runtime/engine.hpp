@@ -37,7 +37,7 @@ template <class T>
 using op_task = sdk::task<result<T>>;
 
 /// Where supervisors live, outside of pods: they are not charged to them, and survive the node's own service.
-std::vector<std::string> supervisor_cgroups(const cgroup::layout& layout, const std::string& group);
+launch::supervisor_cgroup supervisor_cgroup_of(const cgroup::layout& layout, const std::string& group);
 
 class engine {
 public:
@@ -142,7 +142,7 @@ private:
     store::record_store records_;
     std::string containers_dir_;
     std::string supervisors_group_;
-    std::vector<std::string> supervisor_dirs_;
+    launch::supervisor_cgroup supervisor_cgroup_;
     std::optional<cgroup::hierarchy> cgroups_;
     std::optional<launch::supervisor_image> supervisor_image_;
     std::unique_ptr<images::image_store> images_;

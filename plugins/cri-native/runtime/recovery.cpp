@@ -70,7 +70,7 @@ op_task<void> engine::open_all() {
         return {};
     });
     if (!opened) co_return opened.error();
-    supervisor_dirs_ = supervisor_cgroups(cgroups_->layout(), supervisors_group_);
+    supervisor_cgroup_ = supervisor_cgroup_of(cgroups_->layout(), supervisors_group_);
     co_return co_await recover();
 }
 
@@ -187,15 +187,15 @@ sdk::task<void> engine::reconcile(sandbox_ptr pod, std::vector<launch::container
     }
 }
 
-std::vector<std::string> supervisor_cgroups(const cgroup::layout& layout, const std::string& group) {
-    std::vector<std::string> dirs;
-    if (!layout.unified.empty()) dirs.push_back(layout.unified + group);
+launch::supervisor_cgroup supervisor_cgroup_of(const cgroup::layout& layout, const std::string& group) {
+    launch::supervisor_cgroup own;
+    if (!layout.unified.empty()) own.v2 = layout.unified + group;
     // On v1 a service manager ends what is in the service's own group, and memory is what a service is limited in.
     for (const char* controller : {"name=systemd", "memory"}) {
         const std::string point = layout.mount_of(controller);
-        if (!layout.v1.empty() && !point.empty()) dirs.push_back(point + group);
+        if (!layout.v1.empty() && !point.empty()) own.v1.push_back(point + group);
     }
-    return dirs;
+    return own;
 }
 
 } // namespace gantry::cri_native

@@ -96,7 +96,7 @@ op_task<cri::RunPodSandboxResponse> engine::run_pod_sandbox(cri::RunPodSandboxRe
 op_task<void> engine::set_up(sandbox_ptr pod, sdk::op op) {
     auto& record = pod->record;
     const auto plan =
-        sandbox_plan_of(record, records_.supervisor_dir(record.id()), settings_.shm_bytes, supervisor_dirs_);
+        sandbox_plan_of(record, records_.supervisor_dir(record.id()), settings_.shm_bytes, supervisor_cgroup_);
     const auto prepared = co_await host_.work([&]() -> result<void> {
         GANTRY_CHECK(records_.make_sandbox(record.id()));
         GANTRY_CHECK(records_.put(record));

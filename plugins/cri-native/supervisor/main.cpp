@@ -1,6 +1,7 @@
 // The pod supervisor: one thread, one per pod. It lives in the pod's network, IPC and UTS namespaces and the host's
 // others, starts the pod's containers, keeps their streams and outlives the plugin that started it. It inherits these
-// descriptors: 3 the listening socket, 4 the run directory, 5 the sandbox plan; 6 is its own program.
+// descriptors: 3 the listening socket, 4 the run directory, 5 the sandbox plan; 6 is its own program. An argument says
+// that it was born in its v2 cgroup.
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -82,7 +83,7 @@ void run_deadlines() noexcept {
 
 } // namespace gantry::cri_native::supervisor
 
-int main() {
+int main(int argc, char**) {
     using namespace gantry::cri_native::supervisor;
     sys::probe();
     ::prctl(PR_SET_NAME, "gantry-pod", 0, 0, 0);
@@ -94,7 +95,7 @@ int main() {
     ::close(image_fd);
     for (const int fd : {listening_fd, run_dir_fd, plan_fd}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     if (::chdir("/") != 0 || !open_loop() || !watch_children() || !remember_pid_namespace()) return 1;
-    sandbox().set_up(plan_fd, run_dir_fd);
+    sandbox().set_up(plan_fd, run_dir_fd, argc > 1);
     ::close(plan_fd);
     if (!open_server(listening_fd)) return 1;
     run_loop();

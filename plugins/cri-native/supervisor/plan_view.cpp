@@ -17,7 +17,7 @@ bool known(std::uint16_t tag) noexcept {
     const auto in = [tag](wire::tag from, wire::tag to) {
         return tag >= static_cast<std::uint16_t>(from) && tag <= static_cast<std::uint16_t>(to);
     };
-    return tag >= wire::optional_tag || in(wire::tag::pod, wire::tag::cgroup_dir) ||
+    return tag >= wire::optional_tag || in(wire::tag::pod, wire::tag::own_cgroup_v2) ||
            in(wire::tag::argument, wire::tag::seccomp) || in(wire::tag::container_head, wire::tag::cgroup_head) ||
            in(wire::tag::exec_head, wire::tag::exec_head);
 }

@@ -46,12 +46,12 @@ void sandbox_state::reply_failure_to(const requester& to) const noexcept {
     reply_failure(to, step_, err_, object_, text{detail_, static_cast<std::uint32_t>(std::strlen(detail_))});
 }
 
-void sandbox_state::set_up(int plan_fd, int run_dir_fd) noexcept {
+void sandbox_state::set_up(int plan_fd, int run_dir_fd, bool in_cgroup_v2) noexcept {
     run_dir_fd_ = run_dir_fd;
-    execute(plan_fd);
+    execute(plan_fd, in_cgroup_v2);
 }
 
-bool sandbox_state::execute(int plan_fd) noexcept {
+bool sandbox_state::execute(int plan_fd, bool in_cgroup_v2) noexcept {
     plan_view plan;
     const char* detail = "";
     if (!plan.map(plan_fd, wire::plan_kind::sandbox, &detail)) return fail(step::plan, {}, detail);
@@ -68,11 +68,13 @@ bool sandbox_state::execute(int plan_fd) noexcept {
     // Lowering the score needs CAP_SYS_RESOURCE; without it the supervisor keeps what it inherited.
     sys::write_small(AT_FDCWD, "/proc/self/oom_score_adj", score.c_str(), score.size());
     bool joined = true;
-    plan.each(wire::tag::cgroup_dir, [&](wire::fields f) {
+    plan.each(wire::tag::own_cgroup_v1, [&](wire::fields f) {
         const text dir = f.text();
-        if (joined && !join_cgroup_v1(dir) && !join_cgroup_v2(dir)) joined = fail(step::cgroup_join, dir);
+        if (joined && !join_cgroup_v1(dir)) joined = fail(step::cgroup_join, dir);
     });
     if (!joined) return false;
+    const text v2 = plan.first(wire::tag::own_cgroup_v2).text();
+    if (!v2.empty() && !in_cgroup_v2 && !join_cgroup_v2(v2)) return fail(step::cgroup_join, v2);
     for (const char* name : {"ns", "exits", "rootfs"})
         if (::mkdirat(run_dir_fd_, name, 0700) != 0 && errno != EEXIST) return fail(step::pin, run_dir_, name);
     if (!own_namespaces(flags)) return false;

@@ -10,7 +10,8 @@ namespace gantry::cri_native::supervisor {
 class sandbox_state {
 public:
     /// Executes the sandbox plan in plan_fd. What fails is kept for the first hello: failed().
-    void set_up(int plan_fd, int run_dir_fd) noexcept;
+    /// `in_cgroup_v2`: born in the plan's v2 cgroup.
+    void set_up(int plan_fd, int run_dir_fd, bool in_cgroup_v2) noexcept;
 
     bool failed() const noexcept { return step_ != step::none; }
     void reply_failure_to(const requester& to) const noexcept;
@@ -23,7 +24,7 @@ public:
 
 private:
     bool fail(step at, text object = {}, const char* detail = "") noexcept;
-    bool execute(int plan_fd) noexcept;
+    bool execute(int plan_fd, bool in_cgroup_v2) noexcept;
     bool own_namespaces(std::uint32_t flags) noexcept;
     bool apply_sysctls(const class plan_view& plan) noexcept;
     bool pin_network() noexcept;

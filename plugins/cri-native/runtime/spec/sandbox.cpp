@@ -76,7 +76,7 @@ result<void> check_sandbox(const cri::RunPodSandboxRequest& request) {
 }
 
 launch::sandbox_plan sandbox_plan_of(const store::SandboxRecord& record, std::string run_dir, std::uint64_t shm_bytes,
-                                     std::vector<std::string> supervisor_cgroups) {
+                                     launch::supervisor_cgroup supervisor_cgroup) {
     const auto& config = record.config();
     const auto& namespaces = config.linux().security_context().namespace_options();
     launch::sandbox_plan plan;
@@ -88,7 +88,7 @@ launch::sandbox_plan sandbox_plan_of(const store::SandboxRecord& record, std::st
     plan.shared_pid = namespaces.pid() == cri::POD;
     plan.hostname = record.hostname();
     plan.shm_bytes = plan.host_ipc ? 0 : shm_bytes;
-    plan.cgroup_dirs = std::move(supervisor_cgroups);
+    plan.cgroup = std::move(supervisor_cgroup);
     for (const auto& [name, value] : config.linux().sysctls()) plan.sysctls.push_back({name, value});
     if (!plan.host_network) {
         for (const auto& [name, value] : usual_sysctls)

@@ -20,6 +20,6 @@ result<void> check_sandbox(const runtime::v1::RunPodSandboxRequest& request);
 
 /// Pure. [any]
 launch::sandbox_plan sandbox_plan_of(const store::SandboxRecord& record, std::string run_dir, std::uint64_t shm_bytes,
-                                     std::vector<std::string> supervisor_cgroups);
+                                     launch::supervisor_cgroup supervisor_cgroup);
 
 } // namespace gantry::cri_native

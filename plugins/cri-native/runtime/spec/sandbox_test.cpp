@@ -25,7 +25,7 @@ launch::sandbox_plan plan_for(const cri::RunPodSandboxRequest& of) {
     record.set_id("s1");
     *record.mutable_config() = of.config();
     record.set_hostname("web");
-    return sandbox_plan_of(record, "/run/s1", 1 << 20, {"/sys/fs/cgroup/x"});
+    return sandbox_plan_of(record, "/run/s1", 1 << 20, {.v1 = {}, .v2 = "/sys/fs/cgroup/x"});
 }
 
 std::vector<std::string> sysctls_of(const launch::sandbox_plan& plan) {
