@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", std::string("gantry ") + GANTRY_VERSION);
 
     common_options common;
+    app.add_option("--socket", common.socket, "Admin socket of the node; may also follow the verb")->capture_default_str();
     std::string file, name, level, ref;
     std::vector<std::string> refs;
     logs_options log;

@@ -1,4 +1,7 @@
 // The store's own promises: names, sharing, removal, pins.
+#include <sys/mount.h>
+
+#include <fstream>
 #include <thread>
 
 #include "base/files.hpp"
@@ -112,6 +115,41 @@ TEST_F(image_store, survives_reopening) {
     const auto loaded = load_one(oci_archive({.layers = {gzip_layer(base_layer)}, .tags = {"a:1"}}));
     reopen();
     EXPECT_EQ(store->list(), std::vector<images::image>{loaded});
+}
+
+/// A mount of its own where mounts are shared, as systemd makes the root of a machine.
+class shared_mount {
+public:
+    explicit shared_mount(const std::string& dir) : dir_(dir) {
+        EXPECT_TRUE(base::make_dirs(dir_));
+        EXPECT_EQ(::mount(dir_.c_str(), dir_.c_str(), nullptr, MS_BIND, nullptr), 0);
+        EXPECT_EQ(::mount(nullptr, dir_.c_str(), nullptr, MS_SHARED, nullptr), 0);
+    }
+    ~shared_mount() { ::umount2(dir_.c_str(), MNT_DETACH); }
+    shared_mount(const shared_mount&) = delete;
+    shared_mount& operator=(const shared_mount&) = delete;
+
+    int mounts() const { ///< on the directory and below
+        std::ifstream table("/proc/self/mountinfo");
+        int count = 0;
+        for (std::string line; std::getline(table, line);) count += line.find(" " + dir_) != std::string::npos;
+        return count;
+    }
+
+private:
+    std::string dir_;
+};
+
+TEST_F(image_store, leaves_no_mount_where_mounts_are_shared) {
+    const shared_mount shared(dir / "shared");
+    store.reset();
+    options.dir = dir / "shared" + "/store";
+    reopen();
+    load_one(oci_archive({.layers = {gzip_layer(base_layer)}, .tags = {"a:1"}}));
+    EXPECT_EQ(shared.mounts(), 1);
+    EXPECT_TRUE(staging_is_empty());
+    reopen();
+    store.reset();
 }
 
 TEST_F(image_store, is_open_once) {

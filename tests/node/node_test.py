@@ -1,10 +1,15 @@
 """A whole node, as a user runs it: the released program, real pods, the command line."""
+import fcntl
 import json
 import os
+import pty
 import re
+import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 import unittest
 
@@ -290,6 +295,62 @@ class NodeTest(unittest.TestCase):
         text = self.node.get("/metrics").decode()
         self.assertIn('gantry_pods{phase="Running"} 1', text)
         self.assertRegex(text, r'run_pod_sandbox')
+
+    # -- the command line
+    def test_follows_a_log_and_shows_the_run_before(self):
+        self.node.put("a", pod("a", ["sh", "-c", "echo first; while test ! -e /dev/shm/go; do sleep 0.05; done; echo second; exit 1"]))
+        self.ready("a")
+        with subprocess.Popen([self.node.gantry, "logs", "-f", "default/a-n1", "--socket", self.node.socket], stdout=subprocess.PIPE, text=True) as follower:
+            try:
+                self.assertEqual(follower.stdout.readline(), "first\n")
+                self.node.run("exec", "default/a-n1", "--", "touch", "/dev/shm/go")
+                self.assertEqual(follower.stdout.readline(), "second\n")
+            finally:
+                follower.kill()
+        self.node.wait(lambda: restarts(self.node.pod("a")) >= 1, "restart")
+        self.assertEqual(self.node.run("logs", "--previous", "default/a-n1").stdout, "first\nsecond\n")
+        self.assertEqual(self.node.run("logs", "--previous", "--tail", "1", "default/a-n1").stdout, "second\n")
+        self.assertEqual(self.node.run("logs", "--since", "2100-01-01T00:00:00Z", "default/a-n1").stdout, "")
+        self.assertEqual(self.node.run("logs", "default/nobody", check=False).returncode, 1)
+
+    def test_gives_a_command_a_terminal(self):
+        self.node.put("a", pod("a", ["sleep", "1000"]))
+        self.ready("a")
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+        command = [self.node.gantry, "exec", "-it", "default/a-n1", "--socket", self.node.socket, "--", "sh", "-c", "tty; stty size; echo $TERM; read x; echo got $x; exit 3"]
+        with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as running:
+            os.close(theirs)
+            seen = self.read_until(ours, b"xterm")
+            os.write(ours, b"word\r")
+            seen += self.read_until(ours, b"got word")
+        os.close(ours)
+        self.assertRegex(seen.decode(), r"/dev/pts/\d+\r\n33 77\r\nxterm")
+        self.assertEqual(running.returncode, 3)
+
+    def read_until(self, fd, mark):
+        seen = b""
+        while mark not in seen:
+            self.assertTrue(select.select([fd], [], [], 30)[0], f"only {seen} came")
+            seen += os.read(fd, 4096)
+        return seen
+
+    def test_removes_an_image_that_nobody_uses(self):
+        self.node.put("a", pod("a", ["sleep", "1000"]))
+        self.ready("a")
+        refused = self.node.run("image", "rm", "busybox:demo", check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("in use", refused.stderr)
+        self.node.drop("a")
+        self.gone("a")
+        self.node.run("image", "rm", "busybox:demo")
+        self.assertEqual(json.loads(self.node.run("images", "-o", "json").stdout), [])
+        self.assertEqual(self.node.run("image", "rm", "busybox:demo", check=False).returncode, 1)
+
+    def test_takes_the_socket_before_the_verb_too(self):
+        done = subprocess.run([self.node.gantry, "--socket", self.node.socket, "plugins"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("cri-native", done.stdout)
 
     def test_changes_a_plugins_log_level_at_run_time(self):
         self.node.run("log-level", "net", "debug")

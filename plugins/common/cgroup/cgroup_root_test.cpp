@@ -15,6 +15,8 @@
 
 #include <atomic>
 #include <functional>
+#include <thread>
+#include <vector>
 
 #include "plugins/common/cgroup/cgroup.hpp"
 #include "plugins/common/cgroup/control_file.hpp"
@@ -169,6 +171,21 @@ TEST_P(cgroup_root, makes_a_group_in_every_hierarchy_again_and_again) {
     ASSERT_TRUE(tree_->remove(pod, within(1s)));
     EXPECT_FALSE(tree_->exists(pod));
     EXPECT_TRUE(tree_->exists(top_ + "/kubepods/burstable"));
+}
+
+TEST_P(cgroup_root, makes_siblings_below_a_new_parent_at_once) {
+    for (int round = 0; round < 20; ++round) {
+        const std::string parent = top_ + "/new" + std::to_string(round);
+        std::vector<result<void>> made(4);
+        {
+            std::vector<std::jthread> threads;
+            for (std::size_t i = 0; i < made.size(); ++i)
+                threads.emplace_back([&, i] {
+                    made[i] = tree_->create(parent + "/x" + std::to_string(i), {.cpu_shares = 512, .pids_max = 5});
+                });
+        }
+        for (const auto& one : made) EXPECT_TRUE(one) << one.error().message;
+    }
 }
 
 TEST_P(cgroup_root, completes_a_group_that_a_crash_left_half_made) {
@@ -403,6 +420,8 @@ TEST_P(cgroup_root, accounts_cpu_memory_and_processes) {
         return sleep_forever();
     });
     ASSERT_TRUE(becomes([&] { return *ready == 1; }, 60s));
+    for (const auto& group : {x, top_ + "/pod"}) // the kernel gathers its counters every two seconds
+        EXPECT_TRUE(becomes([&] { return tree_->usage(group)->rss >= 19u << 20; }, 60s)) << group;
     const auto own = tree_->usage(x);
     const auto above = tree_->usage(top_ + "/pod");
     ASSERT_TRUE(own && above);

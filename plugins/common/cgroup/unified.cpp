@@ -102,9 +102,13 @@ result<void> enable_down_to(const layout& l, const std::string& parent) {
 } // namespace
 
 result<void> make_unified(const layout& l, const std::string& group) {
-    GANTRY_CHECK(make_below(l.unified, group));
-    if (l.version() == version::v1) return {}; // hybrid: the controllers are elsewhere
-    return enable_down_to(l, group.substr(0, group.rfind('/')));
+    if (l.version() == version::v1) return make_below(l.unified, group); // hybrid: the controllers are elsewhere
+    // The parent's controllers come first: subtree_control names what somebody else enables right now before the files
+    // are in the groups that were there already; a mkdir waits for them.
+    const auto parent = group.substr(0, group.rfind('/'));
+    GANTRY_CHECK(make_below(l.unified, parent));
+    GANTRY_CHECK(enable_down_to(l, parent));
+    return make_below(l.unified, group);
 }
 
 result<bool> wait_event(const std::string& directory, const std::string& key, std::uint64_t value,

@@ -32,6 +32,7 @@ base::unique_fd clone_tree(int fd, std::uint64_t attributes) {
     base::unique_fd tree(::open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
     mount_attr attr{};
     attr.attr_set = attributes | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+    attr.propagation = MS_PRIVATE; // else what is mounted on it appears on the original, too
     if (tree && ::mount_setattr(tree.get(), "", AT_EMPTY_PATH, &attr, sizeof attr) != 0) tree.reset();
     return tree;
 }
