@@ -49,6 +49,11 @@ result<op_reply> copy_reply(const gantry_reply* from, std::string_view who) {
     return to;
 }
 
+bool fails_without_message(const gantry_reply* reply) noexcept {
+    if (!reply || !REACHES(*reply, error) || !reply->error) return false;
+    return !REACHES(*reply->error, message) || reply->error->message.n == 0;
+}
+
 gantry_error lend_error(const error& from) noexcept {
     return {.struct_size = sizeof(gantry_error),
             .code = static_cast<gantry_status>(from.code),

@@ -22,6 +22,9 @@ error copy_error(const gantry_error& from, std::string_view who);
 /// The error that a reply carries, or its bytes and copies of its fds. A null reply is an internal error.
 result<op_reply> copy_reply(const gantry_reply* from, std::string_view who);
 
+/// The reply is an error that does not say why.
+bool fails_without_message(const gantry_reply* reply) noexcept;
+
 /// An error as the ABI has it; it borrows from `from`.
 gantry_error lend_error(const error& from) noexcept;
 

@@ -1,6 +1,7 @@
 // The store's own promises: names, sharing, removal, pins.
 #include <sys/mount.h>
 
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -120,8 +121,9 @@ TEST_F(image_store, survives_reopening) {
 /// A mount of its own where mounts are shared, as systemd makes the root of a machine.
 class shared_mount {
 public:
-    explicit shared_mount(const std::string& dir) : dir_(dir) {
-        EXPECT_TRUE(base::make_dirs(dir_));
+    explicit shared_mount(const std::string& dir) {
+        EXPECT_TRUE(base::make_dirs(dir));
+        dir_ = std::filesystem::canonical(dir); // as the mount table has it
         EXPECT_EQ(::mount(dir_.c_str(), dir_.c_str(), nullptr, MS_BIND, nullptr), 0);
         EXPECT_EQ(::mount(nullptr, dir_.c_str(), nullptr, MS_SHARED, nullptr), 0);
     }

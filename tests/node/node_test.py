@@ -340,7 +340,7 @@ class NodeTest(unittest.TestCase):
         self.ready("a")
         refused = self.node.run("image", "rm", "busybox:demo", check=False)
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("in use", refused.stderr)
+        self.assertIn("is used by container", refused.stderr)
         self.node.drop("a")
         self.gone("a")
         self.node.run("image", "rm", "busybox:demo")

@@ -44,7 +44,7 @@ for compiler in gcc clang; do
   for project in template/cpp template/c examples; do
     out=$work/build-$compiler/$project
     run cmake -S "$project" -B "$out" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER=$compiler \
-      -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror -O1"
+      -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror -O0"
     run cmake --build "$out"
     [[ $project == template/c ]] || run ctest --test-dir "$out" --output-on-failure --no-tests=error
     plugins=$(find "$out" -name '*.so')

@@ -114,7 +114,8 @@ typedef struct gantry_executor_service {
     uint32_t reserved;
     const void *host;
     /* Runs fn on a worker thread, where it may block. Tasks of one instance run in parallel up to its
-     * maxConcurrency. Returns GANTRY_BUSY past 4096 queued tasks. [any] */
+     * maxConcurrency; those that were accepted go on while stop() waits for them. Returns GANTRY_BUSY past 4096 queued
+     * tasks. [any] */
     gantry_status (*submit)(const void *host, gantry_task_fn fn, void *context);
     /* Runs fn on the lane, after what is queued there. [any] */
     void (*post)(const void *host, gantry_task_fn fn, void *context);
@@ -189,7 +190,7 @@ typedef struct gantry_peer_service {
     uint32_t reserved;
     const void *host;
     /* Calls operation `op` (its member name, for example "add") of the instance bound for `capability`, which must be
-     * among the descriptor's `requires`. fn runs exactly once, on a host thread that must not be blocked. Never calls
+     * among the descriptor's `requires`. fn runs once, on the caller's lane; not after stop() has returned. Never calls
      * back before returning an error: any status but GANTRY_OK means fn will not run. [any] */
     gantry_status (*call)(const void *host, gantry_str capability, gantry_str op, const gantry_request *request,
                           int64_t deadline_ns, gantry_reply_fn fn, void *context, gantry_error_sink *error);

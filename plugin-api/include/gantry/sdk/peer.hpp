@@ -16,7 +16,7 @@
 
 namespace gantry::sdk::detail {
 
-/// Where a peer's reply goes, on a host thread that must not be blocked.
+/// Where a peer's reply goes, on the lane.
 using reply_sink = unique_function<void(result<reply>)>;
 using reply_callback = callback<void(result<reply>)>;
 

@@ -1,4 +1,4 @@
-// libFuzzer: arbitrary bytes as a layer. `build/clang/tests/fuzz_untar CORPUS_DIR`; as root, it needs /dev/shm.
+// Arbitrary bytes as a layer. Needs root and /dev/shm.
 #include <fcntl.h>
 #include <stdlib.h>
 
