@@ -89,6 +89,27 @@ TEST_F(recovery, ends_containers_whose_supervisor_died) {
     EXPECT_FALSE(node_.create(pod_, node_.shell("late", "true")));
 }
 
+TEST_F(recovery, a_stop_that_comes_at_once_does_not_hide_that_the_supervisor_died) {
+    std::vector<std::string> ids;
+    for (const char* name : {"a", "b", "c"}) {
+        const auto id = node_.launch(pod_, node_.shell(name, "sleep 100000"));
+        ASSERT_TRUE(id) << id.error().message;
+        ids.push_back(*id);
+    }
+    for (const int pid : node_.supervisors()) ::kill(pid, SIGKILL);
+    std::vector<node::op> stops;
+    for (const auto& id : ids) {
+        cri::StopContainerRequest request;
+        request.set_container_id(id);
+        stops.push_back(node_.begin(node_.runtime().stop_container, request.SerializeAsString()));
+    }
+    for (const auto stop : stops) EXPECT_TRUE(node_.wait(stop));
+    for (const auto& id : ids) {
+        EXPECT_EQ(node_.status(id).exit_code(), 255);
+        EXPECT_EQ(node_.status(id).reason(), "SupervisorLost");
+    }
+}
+
 TEST_F(recovery, ends_containers_whose_supervisor_died_while_it_was_away) {
     const auto id = node_.launch(pod_, node_.shell("c", "sleep 100000 & sleep 100000"));
     ASSERT_TRUE(id) << id.error().message;

@@ -344,7 +344,7 @@ class NodeTest(unittest.TestCase):
         self.node.drop("a")
         self.gone("a")
         self.node.run("image", "rm", "busybox:demo")
-        self.assertEqual(json.loads(self.node.run("images", "-o", "json").stdout), [])
+        self.assertEqual(json.loads(self.node.run("images", "-o", "json").stdout)["items"], [])
         self.assertEqual(self.node.run("image", "rm", "busybox:demo", check=False).returncode, 1)
 
     def test_takes_the_socket_before_the_verb_too(self):

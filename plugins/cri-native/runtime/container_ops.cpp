@@ -166,6 +166,7 @@ op_task<void> engine::kill(container_ptr one) {
         const auto ended = co_await one->exited.wait(host_, kill_timeout);
         if (ended && *ended) co_return result<void>{};
     }
+    if (pod && pod->lost) co_await settle_lost(pod); // whoever heard of it asks us to stop before we have settled it
     if (one->state != phase::exited) mark_ended(one, 128 + SIGKILL, "Error", "");
     co_return result<void>{};
 }

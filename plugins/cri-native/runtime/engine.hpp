@@ -104,6 +104,7 @@ private:
     void on_exit(const sandbox_ptr& pod, const launch::container_info& info);
     void on_lost(const sandbox_ptr& pod, const error& why);
     sdk::task<void> clean_up_lost(sandbox_ptr pod);
+    sdk::task<void> settle_lost(sandbox_ptr pod);
     void mark_exited(const container_ptr& one, const launch::container_info& info);
     /// Decides a container's end, also against what was reported of it, and remembers it.
     void mark_ended(const container_ptr& one, int exit_code, std::string reason, std::string message);

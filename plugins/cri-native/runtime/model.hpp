@@ -44,6 +44,7 @@ struct sandbox {
     std::unique_ptr<launch::client> supervisor; ///< null when stopped or lost
     sdk::watch readable;                        ///< of the supervisor's descriptor
     std::map<std::string, std::shared_ptr<container>> containers;
+    bool lost = false;    ///< its supervisor died by itself
     bool stopped = false; ///< StopPodSandbox has run to its end
     bool removed = false;
     lane_mutex changing; ///< create, stop and remove, one after another

@@ -96,16 +96,20 @@ void engine::on_lost(const sandbox_ptr& pod, const error& why) {
                {{"sandbox", pod->record.id()}, {"why", why.message}});
     pod->readable.end();
     pod->supervisor.reset();
+    pod->lost = true;
     publish(*pod, cri::CONTAINER_STOPPED_EVENT);
     host_.launch(clean_up_lost(pod));
 }
 
 sdk::task<void> engine::clean_up_lost(sandbox_ptr pod) {
     const auto lock = co_await pod->changing.lock(host_);
-    if (pod->removed) co_return;
-    std::vector<launch::container_info> known;
+    if (!pod->removed) co_await settle_lost(pod);
+}
+
+sdk::task<void> engine::settle_lost(sandbox_ptr pod) {
+    std::vector<launch::container_info> nothing;
     std::string reason = "SupervisorLost";
-    co_await settle(pod, std::move(known), std::move(reason));
+    co_await settle(pod, std::move(nothing), std::move(reason));
 }
 
 /// Ends every container of a pod that has no supervisor, or that its supervisor does not speak for.
