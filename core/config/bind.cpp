@@ -130,7 +130,7 @@ private:
     void bind_vendors() {
         for (const auto& [id, name] : bind_.capabilities) {
             const auto path = "bind.capabilities." + id;
-            const auto known = std::find_if(std::begin(keys), std::end(keys), [&](const bind_key& key) { return id_of(key) == id; });
+            const auto known = std::find_if(std::begin(keys), std::end(keys), [&id = id](const bind_key& key) { return id_of(key) == id; });
             if (known != std::end(keys)) {
                 faults_.add(path, "allowed capabilities of vendors: bind this one by the key bind." + std::string(known->name));
             } else if (usable(path, name, id)) {
@@ -181,7 +181,7 @@ private:
     }
 
     static bool known(std::string_view id) {
-        return std::any_of(std::begin(keys), std::end(keys), [&](const bind_key& key) { return id_of(key) == id; });
+        return std::any_of(std::begin(keys), std::end(keys), [&id = id](const bind_key& key) { return id_of(key) == id; });
     }
 
     void find_unused() {

@@ -68,7 +68,7 @@ void write_plugins_own(metrics_writer& out, const instances& all) {
         out.family(exposed, types[kind], members.front().family.help);
         for (const auto& [owner, family] : members) {
             if (family.kind != kind) continue; // two plugins disagree: the first one named it
-            const auto labels = [&](const std::string& key) {
+            const auto labels = [&owner = owner](const std::string& key) {
                 metrics_writer::labels labels{{"instance", owner->name()}};
                 if (!key.empty()) labels.emplace_back("key", key);
                 return labels;

@@ -102,9 +102,9 @@ public:
     asio::awaitable<result<void>> start() override {
         const auto order = start_order();
         for (auto* one : order)
-            if (one->state() != plugin_state::quarantined) co_await bring_up(*one);
+            if (one->state() != plugin_state::quarantined) static_cast<void>(co_await bring_up(*one));
         for (auto* one : order)
-            if (one->state() == plugin_state::initialised) co_await switch_on(*one);
+            if (one->state() == plugin_state::initialised) static_cast<void>(co_await switch_on(*one));
         warn_of_unused_network();
         co_return result<void>{};
     }
@@ -286,7 +286,7 @@ private:
         if (state == plugin_state::active) one.set_state(plugin_state::draining);
         one.ops().cancel_endless();
         if (state == plugin_state::active) {
-            co_await on_lane(one, [deadline](instance& it) {
+            [[maybe_unused]] const auto drained = co_await on_lane(one, [deadline](instance& it) {
                 it.drain(deadline);
                 return result<void>{};
             });

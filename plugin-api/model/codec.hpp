@@ -94,7 +94,7 @@ public:
         for (const auto& [key, value] : *object) {
             const std::string name(key);
             const bool plain = name.find_first_of("./[]") == std::string::npos;
-            within(plain ? "." + name : "[" + name + "]", [&] { read(value, out[name]); });
+            within(plain ? "." + name : "[" + name + "]", [&, &item = value] { read(item, out[name]); });
         }
     }
 

@@ -84,7 +84,7 @@ private:
 
     result<void> unified() {
         for (const auto& [file, value] : wanted_.unified) {
-            const auto refuse = [&](const char* why) {
+            const auto refuse = [&file = file](const char* why) {
                 return error{.code = code::invalid, .message = "unified cgroup file \"" + file + "\": " + why};
             };
             if (!v2_) return refuse("this machine runs cgroup v1, which has no such file");

@@ -17,6 +17,9 @@ namespace gantry::cri_native::launch {
 
 namespace {
 
+// Sanitizers would write into memory that is not the child's.
+#define UNCHECKED __attribute__((noinline, no_sanitize("address", "undefined", "thread")))
+
 // CLONE_VM and CLONE_VFORK: nothing of a large process is copied, and we wait for the exec. The child runs on our stack,
 // below the one frame that made it; so no call may lie between the system call and the child's first one.
 #if defined(__x86_64__)
@@ -50,7 +53,7 @@ struct child_state {
     int error = 0; ///< written by the child: the memory is ours
 };
 
-[[gnu::no_sanitize("address", "undefined", "thread")]] void close_from(int first) {
+UNCHECKED void close_from(int first) {
     if (::syscall(SYS_close_range, first, ~0u, 0) == 0) return;
     rlimit files{};
     ::getrlimit(RLIMIT_NOFILE, &files);
@@ -58,7 +61,7 @@ struct child_state {
 }
 
 // Runs in the child, on borrowed memory: system calls only.
-[[noreturn, gnu::noinline, gnu::no_sanitize("address", "undefined", "thread")]] void become(child_state& state) {
+[[noreturn]] UNCHECKED void become(child_state& state) {
     const program& what = *state.what;
     const kernel_sigaction by_default{};
     for (int s = 1; s <= 64; ++s) ::syscall(SYS_rt_sigaction, s, &by_default, nullptr, sizeof by_default.mask);
@@ -78,14 +81,14 @@ struct child_state {
     ::_exit(127);
 }
 
-[[gnu::noinline, gnu::no_sanitize("address", "undefined", "thread")]] long make_child(clone_args& args, child_state& state) {
+UNCHECKED long make_child(clone_args& args, child_state& state) {
     const long pid = raw_call(SYS_clone3, reinterpret_cast<long>(&args), sizeof args, 0, 0, 0);
     if (pid == 0) become(state);
     return pid;
 }
 
 // Kernels before 5.3, and filters that know no clone3.
-[[gnu::noinline, gnu::no_sanitize("address", "undefined", "thread")]] long make_child_by_clone(int& pidfd, child_state& state) {
+UNCHECKED long make_child_by_clone(int& pidfd, child_state& state) {
     const long pid = raw_call(SYS_clone, static_cast<long>(borrowed | CLONE_PIDFD | SIGCHLD), 0, reinterpret_cast<long>(&pidfd), 0, 0);
     if (pid == 0) become(state);
     return pid;
