@@ -39,10 +39,12 @@ asio::awaitable<void> list_pods(api& to, http_request request, responder& answer
     const pod_filter filter(request);
     if (!request.flag("watch")) {
         base::json::array items;
-        for (const auto& pod : to.node.pods())
-            if (auto object = filter.takes(pod.namespace_, pod.name) ? pod_object(to.node, pod.namespace_, pod.name) : nullptr;
-                !object.is_null()) // one that is being cleaned up after a restart has no manifest any more
-                items.push_back(std::move(object));
+        for (const auto& pod : to.node.pods()) {
+            if (!filter.takes(pod.namespace_, pod.name)) continue;
+            auto object = pod_object(to.node, pod.namespace_, pod.name);
+            // One that is being cleaned up after a restart has no manifest any more.
+            if (!object.is_null()) items.push_back(std::move(object));
+        }
         co_await answer.json(list_object("PodList", std::move(items)));
         co_return;
     }

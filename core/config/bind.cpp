@@ -181,7 +181,7 @@ private:
     }
 
     static bool known(std::string_view id) {
-        return std::any_of(std::begin(keys), std::end(keys), [&id = id](const bind_key& key) { return id_of(key) == id; });
+        return std::any_of(std::begin(keys), std::end(keys), [&](const bind_key& key) { return id_of(key) == id; });
     }
 
     void find_unused() {

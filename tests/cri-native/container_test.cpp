@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "tests/cri-native/harness.hpp"
+#include "tests/cri-native/one_pod.hpp"
 
 namespace gantry::cri_native::testing {
 namespace {
@@ -13,13 +13,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class containers : public ::testing::Test {
+class containers : public one_pod {
 protected:
-    void SetUp() override {
-        auto pod = node_.run_pod(node_.pod("web"));
-        ASSERT_TRUE(pod) << pod.error().message;
-        pod_ = *pod;
-    }
     void TearDown() override {
         EXPECT_TRUE(node_.remove_pod(pod_));
         EXPECT_THAT(node_.leftovers(), IsEmpty());
@@ -39,8 +34,6 @@ protected:
                 if (const auto text = read_text(dir + "/" + name); !text.empty()) return text;
         return "(none)";
     }
-    node node_;
-    std::string pod_;
 };
 
 TEST_F(containers, report_their_output_and_exit_code) {

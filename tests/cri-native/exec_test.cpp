@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/unique_fd.hpp"
-#include "tests/cri-native/harness.hpp"
+#include "tests/cri-native/one_pod.hpp"
 
 namespace gantry::cri_native::testing {
 namespace {
@@ -56,12 +56,11 @@ struct socket_pair {
     }
 };
 
-class commands : public ::testing::Test {
+class commands : public one_pod {
 protected:
     void SetUp() override {
-        auto pod = node_.run_pod(node_.pod("web"));
-        ASSERT_TRUE(pod) << pod.error().message;
-        pod_ = *pod;
+        one_pod::SetUp();
+        ASSERT_FALSE(HasFatalFailure());
         auto id = node_.launch(pod_, node_.shell("c", "exec sleep 100000"));
         ASSERT_TRUE(id) << id.error().message;
         id_ = *id;
@@ -71,8 +70,6 @@ protected:
         EXPECT_THAT(node_.leftovers(), IsEmpty());
         EXPECT_THAT(node_.misbehaviour(), IsEmpty());
     }
-    node node_;
-    std::string pod_;
     std::string id_;
 };
 

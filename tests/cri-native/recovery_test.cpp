@@ -5,28 +5,21 @@
 #include <gtest/gtest.h>
 
 #include "base/files.hpp"
-#include "tests/cri-native/harness.hpp"
+#include "tests/cri-native/one_pod.hpp"
 
 namespace gantry::cri_native::testing {
 namespace {
 
 using ::testing::IsEmpty;
 
-class recovery : public ::testing::Test {
+class recovery : public one_pod {
 protected:
-    void SetUp() override {
-        auto pod = node_.run_pod(node_.pod("web"));
-        ASSERT_TRUE(pod) << pod.error().message;
-        pod_ = *pod;
-    }
     void TearDown() override {
         EXPECT_TRUE(node_.remove_pod(pod_));
         EXPECT_THAT(node_.leftovers(), IsEmpty());
         EXPECT_EQ(node_.networks(), 0);
         EXPECT_THAT(node_.misbehaviour(), IsEmpty());
     }
-    node node_;
-    std::string pod_;
 };
 
 TEST_F(recovery, finds_running_containers_untouched) {

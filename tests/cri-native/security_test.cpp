@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.hpp"
-#include "tests/cri-native/harness.hpp"
+#include "tests/cri-native/one_pod.hpp"
 
 namespace gantry::cri_native::testing {
 namespace {
@@ -12,13 +12,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class confined : public ::testing::Test {
+class confined : public one_pod {
 protected:
-    void SetUp() override {
-        auto pod = node_.run_pod(node_.pod("web"));
-        ASSERT_TRUE(pod) << pod.error().message;
-        pod_ = *pod;
-    }
     void TearDown() override { EXPECT_THAT(node_.misbehaviour(), IsEmpty()); }
 
     std::string output(const cri::ContainerConfig& config) {
@@ -31,8 +26,6 @@ protected:
     static cri::LinuxContainerSecurityContext& security(cri::ContainerConfig& of) {
         return *of.mutable_linux()->mutable_security_context();
     }
-    node node_;
-    std::string pod_;
 };
 
 TEST_F(confined, runs_as_the_user_of_the_request) {

@@ -1,58 +1,8 @@
 #include "plugins/cri-native/launch/defaults.hpp"
 
-#include <linux/capability.h>
-
-#include <cctype>
-#include <iterator>
-#include <string_view>
-
 namespace gantry::cri_native::launch {
 
 namespace {
-
-// In the kernel's order: the index is the number.
-constexpr std::string_view capability_names[] = {"CHOWN",
-                                                 "DAC_OVERRIDE",
-                                                 "DAC_READ_SEARCH",
-                                                 "FOWNER",
-                                                 "FSETID",
-                                                 "KILL",
-                                                 "SETGID",
-                                                 "SETUID",
-                                                 "SETPCAP",
-                                                 "LINUX_IMMUTABLE",
-                                                 "NET_BIND_SERVICE",
-                                                 "NET_BROADCAST",
-                                                 "NET_ADMIN",
-                                                 "NET_RAW",
-                                                 "IPC_LOCK",
-                                                 "IPC_OWNER",
-                                                 "SYS_MODULE",
-                                                 "SYS_RAWIO",
-                                                 "SYS_CHROOT",
-                                                 "SYS_PTRACE",
-                                                 "SYS_PACCT",
-                                                 "SYS_ADMIN",
-                                                 "SYS_BOOT",
-                                                 "SYS_NICE",
-                                                 "SYS_RESOURCE",
-                                                 "SYS_TIME",
-                                                 "SYS_TTY_CONFIG",
-                                                 "MKNOD",
-                                                 "LEASE",
-                                                 "AUDIT_WRITE",
-                                                 "AUDIT_CONTROL",
-                                                 "SETFCAP",
-                                                 "MAC_OVERRIDE",
-                                                 "MAC_ADMIN",
-                                                 "SYSLOG",
-                                                 "WAKE_ALARM",
-                                                 "BLOCK_SUSPEND",
-                                                 "AUDIT_READ",
-                                                 "PERFMON",
-                                                 "BPF",
-                                                 "CHECKPOINT_RESTORE"};
-static_assert(std::size(capability_names) == CAP_CHECKPOINT_RESTORE + 1);
 
 mount_plan file_system(mount_kind kind, std::string target, std::vector<std::string> options) {
     mount_plan m;
@@ -105,25 +55,5 @@ std::vector<std::string> default_masked_paths() {
 std::vector<std::string> default_readonly_paths() {
     return {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"};
 }
-
-std::uint64_t capability_bit(std::string_view name) {
-    std::string upper;
-    for (const char c : name) upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    std::string_view plain = upper;
-    if (plain.starts_with("CAP_")) plain.remove_prefix(4);
-    for (std::size_t i = 0; i < std::size(capability_names); ++i)
-        if (capability_names[i] == plain) return std::uint64_t{1} << i;
-    return 0;
-}
-
-std::uint64_t default_capabilities() {
-    std::uint64_t set = 0;
-    for (const auto name : {"CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID",
-                            "SETFCAP", "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT", "KILL", "AUDIT_WRITE"})
-        set |= capability_bit(name);
-    return set;
-}
-
-std::uint64_t all_capabilities() { return (std::uint64_t{1} << std::size(capability_names)) - 1; }
 
 } // namespace gantry::cri_native::launch

@@ -2,7 +2,6 @@
 // devices").
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,12 +17,5 @@ std::vector<device_plan> default_devices();
 /// What an unprivileged container may not see or change in /proc and /sys.
 std::vector<std::string> default_masked_paths();
 std::vector<std::string> default_readonly_paths();
-
-/// The capability's bit from its name ("NET_ADMIN" or "CAP_NET_ADMIN", any case); 0 for a name that is none.
-std::uint64_t capability_bit(std::string_view name);
-/// Docker's and containerd's default set.
-std::uint64_t default_capabilities();
-/// Every capability that this build knows by name.
-std::uint64_t all_capabilities();
 
 } // namespace gantry::cri_native::launch

@@ -1,6 +1,7 @@
 #include "plugins/cri-native/launch/testing.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -20,6 +21,7 @@
 
 #include "base/files.hpp"
 #include "plugins/cri-native/launch/defaults.hpp"
+#include "plugins/cri-native/runtime/spec/capabilities.hpp"
 
 namespace gantry::cri_native::launch::testing {
 
@@ -148,6 +150,12 @@ std::vector<std::string> test_cgroup::dirs() const {
     if (!plan_.v2.empty()) all.push_back(plan_.v2);
     return all;
 }
+
+std::uint64_t capability_bit(std::string_view name) {
+    return std::uint64_t{1} << parse_capability(name).value();
+}
+
+std::uint64_t all_capabilities() { return (std::uint64_t{1} << (CAP_CHECKPOINT_RESTORE + 1)) - 1; }
 
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit) {
     const auto end = std::chrono::steady_clock::now() + limit;

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plugins/cri-native/launch/client.hpp"
@@ -46,6 +48,11 @@ public:
 private:
     cgroup_plan plan_;
 };
+
+/// Bit of a capability by its name; throws for a name that is none.
+std::uint64_t capability_bit(std::string_view name);
+/// Every capability that this build knows by name.
+std::uint64_t all_capabilities();
 
 /// Waits for a condition; false after `patience`.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = patience);

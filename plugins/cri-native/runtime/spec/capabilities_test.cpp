@@ -20,6 +20,13 @@ TEST(parse_capability, takes_both_spellings) {
     EXPECT_EQ(capability_name(CAP_SETFCAP), "CAP_SETFCAP");
 }
 
+TEST(parse_capability, is_strict) {
+    EXPECT_EQ(parse_capability("NET_ADMIN"), 12);
+    EXPECT_EQ(parse_capability("cap_sys_admin"), 21);
+    for (const char* bad : {"", "CAP_", "ALL", "NET_ADMIN ", "21"}) EXPECT_EQ(parse_capability(bad), std::nullopt) << bad;
+    EXPECT_EQ(default_capabilities(), 0xa80425fbu);
+}
+
 TEST(resolve_capabilities, starts_from_the_default_set) {
     EXPECT_EQ(resolve_capabilities({.available = every})->bounding, default_capabilities());
 }
