@@ -15,6 +15,12 @@ result<json::value> parse_json(std::string_view text, std::string_view what) {
     return parser.release();
 }
 
+std::string string_at(const json::object& object, std::string_view key) {
+    const auto* value = object.if_contains(key);
+    const auto* text = value != nullptr ? value->if_string() : nullptr;
+    return text != nullptr ? std::string(*text) : std::string();
+}
+
 std::string to_text(const json::value& value) { return json::serialize(value); }
 
 namespace {

@@ -18,6 +18,9 @@ namespace json = boost::json;
 /// Parses one JSON document; the error names `what` and the byte offset. Depth is limited to 64. [any]
 result<json::value> parse_json(std::string_view text, std::string_view what);
 
+/// The string that `object` has under `key`; empty if it has none.
+std::string string_at(const json::object& object, std::string_view key);
+
 /// One-line JSON.
 std::string to_text(const json::value& value);
 

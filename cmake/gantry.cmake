@@ -1,6 +1,7 @@
 # What every folder's CMakeLists.txt uses: one flag set, one way to make a library, a program, a test.
 
 include(precompiled)
+include(unity)
 
 add_library(gantry_flags INTERFACE)
 target_compile_options(gantry_flags INTERFACE -Wall -Wextra -Wpedantic -Werror -ffunction-sections -fdata-sections
@@ -28,6 +29,7 @@ function(gantry_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_library(gantry_${name} STATIC ${arg_SOURCES})
   target_link_libraries(gantry_${name} PUBLIC gantry_flags ${arg_DEPS})
+  gantry_unite(gantry_${name})
   if(GANTRY_PRECOMPILED)
     gantry_precompile(gantry_${name} ${GANTRY_PRECOMPILED})
   endif()
@@ -55,6 +57,7 @@ function(gantry_test name)
   # Test bodies run once: compiling them fast matters more than running them fast. (An option of the target itself would
   # come before gantry_flags' and lose.)
   set_target_properties(${name} PROPERTIES GANTRY_UNOPTIMISED ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  gantry_unite(${name})
   gantry_precompile(${name} tests)
   if("unit" IN_LIST arg_LABELS)
     add_dependencies(unit_tests ${name})

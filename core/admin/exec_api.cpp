@@ -51,7 +51,7 @@ result<exec_request> parse_exec(const std::string& body) {
     };
     request.with_stdin = flag("stdin");
     request.tty = flag("tty");
-    if (const auto* name = object->if_contains("container"); name && name->is_string()) request.container = name->get_string();
+    request.container = base::string_at(*object, "container");
     return request;
 }
 

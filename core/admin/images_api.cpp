@@ -127,7 +127,7 @@ result<load_request> parse_load(const std::string& body) {
     // O_NONBLOCK: a FIFO in the archive's place must not hold the loop.
     request.archive.reset(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!request.archive) return sys_error("open " + name, errno);
-    if (const auto* ref = object->if_contains("ref"); ref && ref->is_string()) request.ref = ref->get_string();
+    request.ref = base::string_at(*object, "ref");
     return request;
 }
 

@@ -58,8 +58,8 @@ error failure(unsigned status, std::string_view body) {
     error e{.code = code::internal, .message = "the node answered " + std::to_string(status)};
     if (auto json = base::parse_json(body, "answer"); json && json->is_object()) {
         const auto& object = json->get_object();
-        if (const auto* c = object.if_contains("code"); c && c->is_string()) e.code = code_named(c->get_string());
-        if (const auto* m = object.if_contains("message"); m && m->is_string()) e.message = m->get_string();
+        e.code = code_named(base::string_at(object, "code"));
+        if (auto message = base::string_at(object, "message"); !message.empty()) e.message = std::move(message);
     } else if (!body.empty()) {
         e.message = std::string(body.substr(0, body.find('\n')));
     }

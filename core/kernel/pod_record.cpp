@@ -12,14 +12,8 @@ namespace {
 
 constexpr int nanoseconds_digits = 9;
 
-std::string text(const json::object& in, std::string_view key) {
-    const auto* value = in.if_contains(key);
-    const auto* s = value != nullptr ? value->if_string() : nullptr;
-    return s != nullptr ? std::string(s->data(), s->size()) : std::string();
-}
-
 base::wall_time time(const json::object& in, std::string_view key) {
-    return base::parse_rfc3339(text(in, key)).value_or(base::wall_time{});
+    return base::parse_rfc3339(base::string_at(in, key)).value_or(base::wall_time{});
 }
 
 } // namespace
@@ -45,8 +39,8 @@ result<pod_record> decode_record(std::string_view bytes) {
     const auto* in = value.if_object();
     if (in == nullptr) return error{.code = code::invalid, .message = "pod record: not an object"};
     pod_record out;
-    out.namespace_ = text(*in, "namespace");
-    out.name = text(*in, "name");
+    out.namespace_ = base::string_at(*in, "namespace");
+    out.name = base::string_at(*in, "name");
     out.start_time = time(*in, "startTime");
     if (const auto* admitted = in->if_contains("admitted")) out.admitted = admitted->is_bool() && admitted->get_bool();
     if (const auto* restarts = in->if_contains("restarts"); restarts != nullptr && restarts->is_object())
@@ -54,7 +48,7 @@ result<pod_record> decode_record(std::string_view bytes) {
             const auto* fields = entry.if_object();
             const auto* delay = fields != nullptr ? fields->if_contains("delayMs") : nullptr;
             if (delay == nullptr || !delay->is_int64()) continue;
-            out.restarts[std::string(container)] = {.key = from_hex(text(*fields, "key")),
+            out.restarts[std::string(container)] = {.key = from_hex(base::string_at(*fields, "key")),
                                                     .delay = std::chrono::milliseconds(delay->get_int64()),
                                                     .last_step = time(*fields, "lastStep")};
         }

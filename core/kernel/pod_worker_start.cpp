@@ -158,8 +158,7 @@ asio::awaitable<bool> pod_worker::ensure_cgroup() {
     }
     const auto json = base::parse_json(reply->bytes, "ensure_pod");
     if (json && json->is_object())
-        if (const auto* parent = json->get_object().if_contains("cgroupParent"); parent != nullptr && parent->is_string())
-            sandbox_facts_.cgroup_parent.assign(parent->get_string().data(), parent->get_string().size());
+        sandbox_facts_.cgroup_parent = base::string_at(json->get_object(), "cgroupParent");
     in_cgroup_ = true;
     co_return true;
 }

@@ -18,16 +18,6 @@ namespace asio = boost::asio;
 namespace json = base::json;
 using namespace std::chrono_literals;
 
-namespace {
-
-std::string text(const json::object& in, std::string_view key) {
-    const auto* value = in.if_contains(key);
-    const auto* s = value != nullptr ? value->if_string() : nullptr;
-    return s != nullptr ? std::string(s->data(), s->size()) : std::string();
-}
-
-} // namespace
-
 source_feed::source_feed(asio::any_io_executor executor, plugin_client& client, hooks h)
     : executor_(std::move(executor)), client_(client), hooks_(std::move(h)) {}
 
@@ -63,7 +53,7 @@ void source_feed::take(const std::string& bytes) {
                   {{"plugin", client_.instance()}, {"object", object}, {"error", why}});
     };
     if (in == nullptr) return refuse("stream", item ? "an item is not an object" : item.error().message);
-    const auto type = text(*in, "type");
+    const auto type = base::string_at(*in, "type");
     if (type == "SYNCED") {
         synced_ = true;
         error_.clear();
@@ -71,7 +61,7 @@ void source_feed::take(const std::string& bytes) {
         return;
     }
     if (type == "FAULT") {
-        const auto object = text(*in, "object"), message = text(*in, "message");
+        const auto object = base::string_at(*in, "object"), message = base::string_at(*in, "message");
         if (message.empty())
             faults_.erase(object);
         else

@@ -1,13 +1,18 @@
 // Collects what is wrong with a pod, with the path of each field.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 
 #include "gantry/model/errors.hpp"
 
 namespace gantry::model {
+
+/// The largest user or group id that Kubernetes lets a pod ask for, and the most seconds.
+inline constexpr std::int64_t max_id = std::numeric_limits<std::int32_t>::max();
 
 class checker {
 public:

@@ -11,8 +11,6 @@ namespace gantry::model {
 
 namespace {
 
-constexpr std::int64_t max_id = std::numeric_limits<std::int32_t>::max();
-
 void check_metadata(checker& check, const object_meta& meta) {
     if (meta.name.empty())
         check.required("metadata.name");

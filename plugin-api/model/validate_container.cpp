@@ -9,8 +9,6 @@ namespace gantry::model {
 
 namespace {
 
-constexpr std::int64_t max_id = std::numeric_limits<std::int32_t>::max();
-
 bool space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 void check_ports(checker& check, const std::string& path, const container& c, const container_scope& scope) {

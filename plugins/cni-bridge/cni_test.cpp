@@ -8,7 +8,7 @@
 namespace gantry::cni_bridge {
 namespace {
 
-std::string fault(std::string_view request) {
+std::string fault_of_request(std::string_view request) {
     const auto parsed = parse_request(request);
     return parsed ? "accepted" : parsed.error().message;
 }
@@ -46,17 +46,17 @@ TEST(cni_request, refuses_names_that_files_or_the_kernel_cannot_carry) {
     const auto with_id = [](const std::string& id) { return R"({"containerID": ")" + id + R"(", "ifname": "eth0"})"; };
     for (const auto& id : {std::string(), std::string("../x"), std::string("-a"), std::string("a,b"),
                            std::string("a/b"), std::string("a b"), std::string(129, 'a'), std::string("\xc3\xa9")})
-        EXPECT_NE(fault(with_id(id)).find("containerID "), std::string::npos) << id;
-    EXPECT_EQ(fault(with_id(std::string(128, 'a'))), "accepted");
+        EXPECT_NE(fault_of_request(with_id(id)).find("containerID "), std::string::npos) << id;
+    EXPECT_EQ(fault_of_request(with_id(std::string(128, 'a'))), "accepted");
     for (const auto* name : {"", ".", "..", "lo", "a/b", "a:b", "a b", "sixteen-letters-"})
-        EXPECT_NE(fault(R"({"containerID": "a", "ifname": ")" + std::string(name) + "\"}").find("ifname "),
+        EXPECT_NE(fault_of_request(R"({"containerID": "a", "ifname": ")" + std::string(name) + "\"}").find("ifname "),
                   std::string::npos)
             << name;
 }
 
 TEST(cni_request, names_the_field_at_fault) {
     const auto with_port = [](const std::string& port) {
-        return fault(R"({"containerID": "a", "ifname": "eth0", "runtimeConfig": {"portMappings": [)" + port + "]}}");
+        return fault_of_request(R"({"containerID": "a", "ifname": "eth0", "runtimeConfig": {"portMappings": [)" + port + "]}}");
     };
     EXPECT_EQ(with_port(R"({"hostPort": 65536, "containerPort": 1})"),
               "runtimeConfig.portMappings[0].hostPort 65536 is not a port (0-65535)");
@@ -69,8 +69,8 @@ TEST(cni_request, names_the_field_at_fault) {
     EXPECT_EQ(with_port(R"({"hostPort": 80, "containerPort": 80, "hostIP": "me"})"),
               "runtimeConfig.portMappings[0].hostIP \"me\" is not an IP address");
     EXPECT_EQ(with_port("7"), "runtimeConfig.portMappings[0] is not an object");
-    EXPECT_NE(fault("{").find("CNI request"), std::string::npos);
-    EXPECT_EQ(fault("[]"), "CNI request is not a JSON object");
+    EXPECT_NE(fault_of_request("{").find("CNI request"), std::string::npos);
+    EXPECT_EQ(fault_of_request("[]"), "CNI request is not a JSON object");
     EXPECT_EQ(parse_request("[]").error().detail, R"({"cniCode":"6"})");
 }
 

@@ -13,7 +13,7 @@ std::string removal(const std::string& uid, const std::string& namespace_, const
         {{"type", "REMOVE"}, {"pod", {{"metadata", {{"namespace", namespace_}, {"name", name}, {"uid", uid}}}}}});
 }
 
-std::string fault(const std::string& path, const std::string& message) {
+std::string fault_item(const std::string& path, const std::string& message) {
     return base::to_text({{"type", "FAULT"}, {"object", path}, {"message", message}});
 }
 
@@ -80,10 +80,10 @@ std::vector<std::string> catalogue::changes() {
         items.push_back(std::string(R"({"type":")") + (fresh ? "ADD" : "UPDATE") + R"(","pod":)" + pod->json + "}");
     }
     for (const auto& [path, message] : told_faults_)
-        if (!faults.contains(path)) items.push_back(fault(path, ""));
+        if (!faults.contains(path)) items.push_back(fault_item(path, ""));
     for (const auto& [path, message] : faults)
         if (const auto told = told_faults_.find(path); told == told_faults_.end() || told->second != message)
-            items.push_back(fault(path, message));
+            items.push_back(fault_item(path, message));
     told_faults_ = std::move(faults);
     return items;
 }

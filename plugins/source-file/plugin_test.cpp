@@ -24,10 +24,10 @@ std::string make_dir() {
     return ::mkdtemp(name);
 }
 
-class source_file_plugin : public ::testing::Test {
+class source_file_as_plugin : public ::testing::Test {
 protected:
-    source_file_plugin() : host_({.config = R"({"path": ")" + dir_ + R"(/"})", .node_name = "n1"}) {}
-    ~source_file_plugin() override {
+    source_file_as_plugin() : host_({.config = R"({"path": ")" + dir_ + R"(/"})", .node_name = "n1"}) {}
+    ~source_file_as_plugin() override {
         plugin_.reset();
         EXPECT_THAT(host_.misbehaviour(), ::testing::IsEmpty());
         (void)base::remove_tree(dir_);
@@ -59,7 +59,7 @@ protected:
 
 } // namespace
 
-TEST_F(source_file_plugin, watches_until_it_is_cancelled) {
+TEST_F(source_file_as_plugin, watches_until_it_is_cancelled) {
     write("a");
     start();
     const auto op = plugin_->begin(table_->watch, {"{}"});
@@ -71,7 +71,7 @@ TEST_F(source_file_plugin, watches_until_it_is_cancelled) {
     EXPECT_EQ(plugin_->wait(op).error.code, GANTRY_CANCELLED);
 }
 
-TEST_F(source_file_plugin, begins_anew_with_every_watch) {
+TEST_F(source_file_as_plugin, begins_anew_with_every_watch) {
     write("a");
     start();
     for (int i = 0; i < 3; ++i) {
@@ -83,7 +83,7 @@ TEST_F(source_file_plugin, begins_anew_with_every_watch) {
     }
 }
 
-TEST_F(source_file_plugin, stops_with_a_watch_open) {
+TEST_F(source_file_as_plugin, stops_with_a_watch_open) {
     start();
     const auto op = plugin_->begin(table_->watch, {"{}"});
     EXPECT_EQ(next(op), "SYNCED");

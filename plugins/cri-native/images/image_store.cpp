@@ -29,7 +29,7 @@ error not_found(std::string_view what) {
     return {.code = code::not_found, .message = "no image \"" + std::string(what) + "\" in the store"};
 }
 
-bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
+bool is_hex_text(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
 
 bool in_user_namespace() {
     const auto map = base::read_file("/proc/self/uid_map");
@@ -296,7 +296,7 @@ const image_record* image_store::state::find(std::string_view text) const {
         return it == records.images.end() ? nullptr : &it->second;
     };
     if (is_digest(text)) return by_id(std::string(text));
-    if (text.size() == 64 && is_hex(text)) return by_id("sha256:" + std::string(text));
+    if (text.size() == 64 && is_hex_text(text)) return by_id("sha256:" + std::string(text));
     if (const auto ref = parse_reference(text); ref) {
         const auto name = ref->canonical();
         for (const auto& [id, record] : records.images) {
@@ -304,7 +304,7 @@ const image_record* image_store::state::find(std::string_view text) const {
             if (std::binary_search(list.begin(), list.end(), name)) return &record;
         }
     }
-    if (text.size() < short_id || text.size() > 64 || !is_hex(text)) return nullptr;
+    if (text.size() < short_id || text.size() > 64 || !is_hex_text(text)) return nullptr;
     const auto prefix = "sha256:" + std::string(text);
     const auto first = records.images.lower_bound(prefix);
     if (first == records.images.end() || !first->first.starts_with(prefix)) return nullptr;
@@ -366,7 +366,7 @@ std::vector<image> image_store::list() const {
 result<image> image_store::resolve(std::string_view text) const {
     const std::scoped_lock guard(state_->mutex);
     if (const auto* record = state_->find(text)) return state_->describe(*record);
-    if (!is_digest(text) && !is_hex(text)) GANTRY_CHECK(check_reference(text));
+    if (!is_digest(text) && !is_hex_text(text)) GANTRY_CHECK(check_reference(text));
     return not_found(text);
 }
 

@@ -13,8 +13,6 @@ namespace gantry::cri_native {
 
 namespace {
 
-constexpr auto kill_timeout = std::chrono::seconds(10);
-
 error missing(const std::string& id) {
     return {.code = code::not_found, .message = "container " + id + " does not exist"};
 }

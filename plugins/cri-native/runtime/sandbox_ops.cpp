@@ -19,7 +19,6 @@ namespace gantry::cri_native {
 namespace {
 
 constexpr auto network_timeout = std::chrono::seconds(60);
-constexpr auto kill_timeout = std::chrono::seconds(10);
 constexpr auto shutdown_timeout = std::chrono::seconds(10);
 
 std::string node_hostname() {

@@ -8,7 +8,7 @@
 namespace gantry::cri_native {
 namespace {
 
-constexpr capability_mask every = (capability_mask{1} << (CAP_LAST_CAP + 1)) - 1;
+constexpr capability_mask every_capability = (capability_mask{1} << (CAP_LAST_CAP + 1)) - 1;
 constexpr capability_mask bit(int number) { return capability_mask{1} << number; }
 
 TEST(parse_capability, takes_both_spellings) {
@@ -28,30 +28,30 @@ TEST(parse_capability, is_strict) {
 }
 
 TEST(resolve_capabilities, starts_from_the_default_set) {
-    EXPECT_EQ(resolve_capabilities({.available = every})->bounding, default_capabilities());
+    EXPECT_EQ(resolve_capabilities({.available = every_capability})->bounding, default_capabilities());
 }
 
 TEST(resolve_capabilities, adds_and_drops) {
-    const auto sets = resolve_capabilities({.add = {"NET_ADMIN"}, .drop = {"CAP_CHOWN", "mknod"}, .available = every});
+    const auto sets = resolve_capabilities({.add = {"NET_ADMIN"}, .drop = {"CAP_CHOWN", "mknod"}, .available = every_capability});
     EXPECT_EQ(sets->bounding, (default_capabilities() | bit(CAP_NET_ADMIN)) & ~bit(CAP_CHOWN) & ~bit(CAP_MKNOD));
 }
 
 TEST(resolve_capabilities, knows_all) {
-    EXPECT_EQ(resolve_capabilities({.add = {"ALL"}, .available = every})->bounding, every);
-    EXPECT_EQ(resolve_capabilities({.drop = {"all"}, .available = every})->bounding, 0u);
-    EXPECT_EQ(resolve_capabilities({.add = {"NET_BIND_SERVICE"}, .drop = {"ALL"}, .available = every})->bounding,
+    EXPECT_EQ(resolve_capabilities({.add = {"ALL"}, .available = every_capability})->bounding, every_capability);
+    EXPECT_EQ(resolve_capabilities({.drop = {"all"}, .available = every_capability})->bounding, 0u);
+    EXPECT_EQ(resolve_capabilities({.add = {"NET_BIND_SERVICE"}, .drop = {"ALL"}, .available = every_capability})->bounding,
               bit(CAP_NET_BIND_SERVICE));
-    EXPECT_EQ(resolve_capabilities({.add = {"ALL"}, .drop = {"SYS_ADMIN"}, .available = every})->bounding,
-              every & ~bit(CAP_SYS_ADMIN));
+    EXPECT_EQ(resolve_capabilities({.add = {"ALL"}, .drop = {"SYS_ADMIN"}, .available = every_capability})->bounding,
+              every_capability & ~bit(CAP_SYS_ADMIN));
 }
 
 TEST(resolve_capabilities, drops_what_is_both_added_and_dropped) {
-    EXPECT_EQ(resolve_capabilities({.add = {"NET_ADMIN"}, .drop = {"NET_ADMIN"}, .available = every})->bounding,
+    EXPECT_EQ(resolve_capabilities({.add = {"NET_ADMIN"}, .drop = {"NET_ADMIN"}, .available = every_capability})->bounding,
               default_capabilities());
 }
 
 TEST(resolve_capabilities, gives_no_more_than_the_node_has) {
-    const auto without = every & ~bit(CAP_SYS_RESOURCE) & ~bit(CAP_CHOWN);
+    const auto without = every_capability & ~bit(CAP_SYS_RESOURCE) & ~bit(CAP_CHOWN);
     const auto sets = resolve_capabilities({.add = {"SYS_RESOURCE"}, .available = without});
     EXPECT_EQ(sets->bounding, default_capabilities() & ~bit(CAP_CHOWN));
     EXPECT_EQ(sets->missing, bit(CAP_SYS_RESOURCE));
@@ -59,14 +59,14 @@ TEST(resolve_capabilities, gives_no_more_than_the_node_has) {
 }
 
 TEST(resolve_capabilities, refuses_names_that_are_none) {
-    const auto sets = resolve_capabilities({.add = {"NET_ADMIN", "CAP_FOO"}, .available = every});
+    const auto sets = resolve_capabilities({.add = {"NET_ADMIN", "CAP_FOO"}, .available = every_capability});
     ASSERT_FALSE(sets);
     EXPECT_THAT(sets.error().message, testing::HasSubstr("\"CAP_FOO\""));
-    EXPECT_FALSE(resolve_capabilities({.drop = {"NONE"}, .available = every}));
+    EXPECT_FALSE(resolve_capabilities({.drop = {"NONE"}, .available = every_capability}));
 }
 
 TEST(resolve_capabilities, makes_ambient_ones_effective_too) {
-    const auto sets = resolve_capabilities({.add_ambient = {"NET_RAW", "NET_ADMIN"}, .available = every});
+    const auto sets = resolve_capabilities({.add_ambient = {"NET_RAW", "NET_ADMIN"}, .available = every_capability});
     EXPECT_EQ(sets->ambient, bit(CAP_NET_RAW) | bit(CAP_NET_ADMIN));
     EXPECT_TRUE(sets->bounding & bit(CAP_NET_ADMIN));
 }

@@ -6,14 +6,13 @@
 
 #include "base/files.hpp"
 #include "plugins/cri-native/launch/defaults.hpp"
+#include "plugins/cri-native/runtime/spec/invalid.hpp"
 
 namespace gantry::cri_native {
 
 namespace {
 
 using launch::device_plan;
-
-error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
 bool is_device(mode_t mode) { return S_ISCHR(mode) || S_ISBLK(mode); }
 

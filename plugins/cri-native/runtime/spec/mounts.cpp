@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plugins/cri-native/launch/defaults.hpp"
+#include "plugins/cri-native/runtime/spec/invalid.hpp"
 
 namespace gantry::cri_native {
 
@@ -11,8 +12,6 @@ namespace {
 using launch::mount_kind;
 using launch::mount_plan;
 using launch::mount_propagation;
-
-error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
 mount_plan bind(std::string source, std::string target) {
     mount_plan mount;

@@ -6,11 +6,11 @@
 #include <cctype>
 #include <charconv>
 
+#include "plugins/cri-native/runtime/spec/invalid.hpp"
+
 namespace gantry::cri_native {
 
 namespace {
-
-error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
 void set_variable(std::vector<std::string>& environment, std::string_view name, std::string_view value) {
     std::string text(name);

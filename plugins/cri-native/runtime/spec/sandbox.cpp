@@ -5,13 +5,13 @@
 #include <string_view>
 #include <utility>
 
+#include "plugins/cri-native/runtime/spec/invalid.hpp"
+
 namespace gantry::cri_native {
 
 namespace {
 
 namespace cri = runtime::v1;
-
-error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
 /// Without them a program that is not root can neither ping nor serve port 80, though nobody but its pod could mind: a
 /// pod has a network namespace of its own. containerd 2 and Docker set the same.

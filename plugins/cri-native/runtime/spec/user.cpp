@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "plugins/cri-native/runtime/spec/invalid.hpp"
+
 namespace gantry::cri_native {
 
 namespace {
@@ -79,8 +81,6 @@ bool lists_member(std::string_view members, std::string_view user) {
 void add_group(std::vector<std::uint32_t>& groups, std::uint32_t gid) {
     if (std::find(groups.begin(), groups.end(), gid) == groups.end()) groups.push_back(gid);
 }
-
-error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
 result<std::uint32_t> checked_id(std::int64_t value, std::string_view field) {
     if (value < 0 || value > max_id)
