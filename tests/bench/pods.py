@@ -8,6 +8,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "harness"))
+import disk
 from gantry_node import Node, PodWatch, is_ready, restarts
 from report import Report, percentile
 
@@ -123,15 +124,7 @@ def abi_op_us(root):
     return float(match.group(1)) if match else float("nan")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--root", required=True)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--idle", type=int, default=60, help="seconds of idling with 10 pods")
-    args = parser.parse_args()
-    report = Report()
-
+def measure(args, report):
     say("slim node: idle cost with 10 pods")
     node = Node(args.root, "examples/edge/node.yaml")
     try:
@@ -207,6 +200,20 @@ def main():
     report.add("slim_mib", "slim node, every file", size, "MiB", 20)
     report.add("idle_cpu_percent", f"idle with 10 pods over {args.idle} s", idle_cpu, "% of a core", 0.1)
     report.add("idle_written_bytes", "  written", idle_written, "bytes", 0)
+    return libraries
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", required=True)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--idle", type=int, default=60, help="seconds of idling with 10 pods")
+    args = parser.parse_args()
+    report = Report()
+
+    with disk.journaled():
+        libraries = measure(args, report)
     print(report.as_json() if args.json else report.as_text())
     if not args.json:
         print("libraries counted in the slim node beside its own files: " + ", ".join(libraries))
