@@ -9,6 +9,7 @@
 // files.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -35,6 +36,9 @@ namespace cri = runtime::v1;
 
 template <class T>
 using op_task = sdk::task<result<T>>;
+
+/// How long the kernel may take to end what got SIGKILL, and to let go of its cgroup.
+inline constexpr auto kill_timeout = std::chrono::seconds(10);
 
 /// Where supervisors live, outside of pods: they are not charged to them, and survive the node's own service.
 launch::supervisor_cgroup supervisor_cgroup_of(const cgroup::layout& layout, const std::string& group);

@@ -7,6 +7,7 @@
 
 #include "plugins/cri-native/launch/defaults.hpp"
 #include "plugins/cri-native/runtime/spec/capabilities.hpp"
+#include "plugins/cri-native/runtime/spec/invalid.hpp"
 #include "plugins/cri-native/runtime/spec/mounts.hpp"
 #include "plugins/cri-native/runtime/spec/process.hpp"
 
@@ -19,8 +20,6 @@ namespace cri = runtime::v1;
 const cri::LinuxContainerSecurityContext& security(const cri::ContainerConfig& config) {
     return config.linux().security_context();
 }
-
-error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
 std::vector<std::string> strings(const google::protobuf::RepeatedPtrField<std::string>& list) {
     return {list.begin(), list.end()};
