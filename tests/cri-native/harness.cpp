@@ -383,11 +383,13 @@ std::vector<std::string> node::leftovers() const {
             if (::access((point + cgroup_parent() + "/" + name + "/cgroup.procs").c_str(), F_OK) == 0)
                 all.push_back("cgroup: " + point + cgroup_parent() + "/" + name);
     }
-    for (const int pid : supervisors()) {
+    const auto lives = [](int pid) {
         const std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
-        if (stat.find(") Z ") == std::string::npos && !stat.empty())
-            all.push_back("supervisor: " + std::to_string(pid));
-    }
+        return stat.find(") Z ") == std::string::npos && !stat.empty();
+    };
+    // One that has said farewell takes a moment to exit.
+    for (const int pid : supervisors())
+        if (!eventually([&] { return !lives(pid); }, 2s)) all.push_back("supervisor: " + std::to_string(pid));
     for (const auto* place : {"/node/run/pods", "/node/state/containers"}) {
         const auto names = base::list_dir(dir_ + place);
         if (!names) continue;

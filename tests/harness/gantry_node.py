@@ -41,7 +41,7 @@ class Node:
         self.gantry = os.path.join(self.build, "bin/gantry")
         self.images = os.path.join(root, "build/images")
         self.work = tempfile.mkdtemp(prefix="gantry-node.")
-        self.run = tempfile.mkdtemp(prefix="gantry-node.", dir=tmpfs())
+        self.run_dir = tempfile.mkdtemp(prefix="gantry-node.", dir=tmpfs())
         Node.count += 1
         self.instance = f"t{os.getpid()}-{Node.count}"
         self.socket = os.path.join(self.work, "sock")
@@ -57,7 +57,7 @@ class Node:
         for line in read_text(example).splitlines(keepends=True):
             if line.startswith("node:"):
                 lines.append(f"node:\n  name: n1\n  instance: {self.instance}\n  stateDir: {self.work}/state\n"
-                             f"  runDir: {self.run}\n  socket: {self.socket}\n  podLogsDir: {self.work}/logs\n")
+                             f"  runDir: {self.run_dir}\n  socket: {self.socket}\n  podLogsDir: {self.work}/logs\n")
             elif not line.startswith(skip):
                 lines.append(line.replace("/etc/gantry/manifests", self.manifests))
         with open(self.config, "w") as out:
@@ -101,7 +101,7 @@ class Node:
         subprocess.run(f"find /sys/fs/cgroup -depth -type d -path '*/gantry-{self.instance}*' -exec rmdir {{}} \\; 2>/dev/null",
                        shell=True)
         shutil.rmtree(self.work, ignore_errors=True)
-        shutil.rmtree(self.run, ignore_errors=True)
+        shutil.rmtree(self.run_dir, ignore_errors=True)
 
     # -- the admin socket
     def get(self, path):

@@ -137,7 +137,11 @@ TEST_F(crashes, a_kill_during_init_counts_as_its_mark_says) {
     base::unique_fd output;
     const auto pid = launch("pause", "", output);
     const auto mark = dir_ + "/state/t" + std::to_string(::getpid()) + "/host/loading";
-    for (int i = 0; i < 2000 && ::access(mark.c_str(), F_OK) != 0; ++i) ::usleep(5000);
+    const auto marked = [&] { // the other plugin's mark comes and goes before
+        const auto text = base::read_file(mark, 4096);
+        return text && text->starts_with("loading mis ");
+    };
+    for (int i = 0; i < 2000 && !marked(); ++i) ::usleep(5000);
     ::kill(pid, SIGKILL);
     EXPECT_EQ(finish(pid, output).signal, SIGKILL);
     expect_quarantined("the node ended while this plugin");
