@@ -36,8 +36,7 @@ result<kube_event> parse_plugin_event(const std::string& json) {
     GANTRY_TRY(const auto document, base::parse_json(json, "event"));
     const auto text = [](const base::json::value& from, const char* name) -> std::string {
         const auto* object = from.if_object();
-        const auto* value = object ? object->if_contains(name) : nullptr;
-        return value && value->is_string() ? std::string(value->get_string()) : std::string{};
+        return object ? base::string_at(*object, name) : std::string{};
     };
     kube_event event;
     event.warning = text(document, "type") == "Warning";

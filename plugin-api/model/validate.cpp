@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <limits>
 #include <set>
 
 #include "checker.hpp"

@@ -1,7 +1,6 @@
 #include "validate_container.hpp"
 
 #include <cstdint>
-#include <limits>
 
 #include "gantry/model/names.hpp"
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = base::json;
 
-error invalid(std::string_view field, std::string_view why) {
+error bad_field(std::string_view field, std::string_view why) {
     return {.code = code::invalid, .message = std::string(field) + ": " + std::string(why)};
 }
 
@@ -21,8 +21,8 @@ std::string text_of(const json::value& value) {
 
 result<model::quantity> quantity_of(const json::value& value, const std::string& field) {
     auto parsed = model::quantity::parse(text_of(value));
-    if (!parsed) return invalid(field, "\"" + text_of(value) + "\": " + parsed.error().message);
-    if (parsed->is_negative()) return invalid(field, "\"" + text_of(value) + "\" is negative");
+    if (!parsed) return bad_field(field, "\"" + text_of(value) + "\": " + parsed.error().message);
+    if (parsed->is_negative()) return bad_field(field, "\"" + text_of(value) + "\" is negative");
     return parsed;
 }
 
@@ -54,7 +54,7 @@ result<threshold> threshold_of(const json::value& value, const std::string& fiel
     const char* end = text.data() + text.size() - 1;
     const auto [stop, ec] = std::from_chars(text.data(), end, out.percent);
     if (ec != std::errc{} || stop != end || !(out.percent >= 0 && out.percent <= 100))
-        return invalid(field, "\"" + text + "\" is no percentage between 0% and 100%");
+        return bad_field(field, "\"" + text + "\" is no percentage between 0% and 100%");
     return out;
 }
 
@@ -66,7 +66,7 @@ result<std::uint64_t> period_of(std::string_view text) {
     const double us = unit == "s" ? 1e6 : unit == "ms" ? 1e3 : unit == "us" || unit == "µs" ? 1 : 0;
     const double period = number * us;
     if (ec != std::errc{} || !(period >= 1000 && period <= 1e6))
-        return invalid("cpuCFSQuotaPeriod", "\"" + std::string(text) + "\" is no time between 1ms and 1s");
+        return bad_field("cpuCFSQuotaPeriod", "\"" + std::string(text) + "\" is no time between 1ms and 1s");
     return static_cast<std::uint64_t>(period);
 }
 
@@ -112,7 +112,7 @@ result<config> parse_config(std::string_view text) {
     try {
         GANTRY_CHECK(read(value.as_object(), out));
     } catch (const std::exception& e) {
-        return invalid("config", std::string("a member has another type than the schema says: ") + e.what());
+        return bad_field("config", std::string("a member has another type than the schema says: ") + e.what());
     }
     return out;
 }

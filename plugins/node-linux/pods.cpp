@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invalid.hpp"
 #include "base/json.hpp"
 #include "plugins/common/cgroup/units.hpp"
 
@@ -10,8 +11,6 @@ namespace gantry::node_linux {
 namespace {
 
 namespace json = base::json;
-
-error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
 /// UIDs become directory names.
 result<std::string> checked_uid(const json::object& root) {

@@ -55,11 +55,6 @@ int line_of(const line_map& lines, std::string path) {
                                })->second;
 }
 
-std::string text_at(const json::object& object, std::string_view key) {
-    const auto* value = object.if_contains(key);
-    return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
 /// The member as an object, made when absent; nullptr when it is something else.
 json::object* object_at(json::object& parent, std::string_view key) {
     auto& value = parent[key];
@@ -119,11 +114,11 @@ static_pod make_static(const json::value& manifest, std::string_view file, std::
         faults.push_back({metadata == nullptr ? "metadata" : "spec", "must be an object"});
         return out;
     }
-    const std::string name = text_at(*metadata, "name");
+    const std::string name = base::string_at(*metadata, "name");
     if (name.empty()) faults.push_back({"metadata.name", "a static pod needs a name"});
-    out.uid = text_at(*metadata, "uid");
+    out.uid = base::string_at(*metadata, "uid");
     if (out.uid.empty()) out.uid = out.digest;
-    out.namespace_ = text_at(*metadata, "namespace");
+    out.namespace_ = base::string_at(*metadata, "namespace");
     if (out.namespace_.empty()) out.namespace_ = "default";
     out.name = name + "-" + lower(node_name);
 
@@ -176,8 +171,8 @@ private:
         };
         const auto* root = value.if_object();
         if (root == nullptr) return refuse(lines, prefix, "not an object of kind Pod");
-        const std::string kind = text_at(*root, "kind");
-        if (const std::string version = text_at(*root, "apiVersion"); version != "v1")
+        const std::string kind = base::string_at(*root, "kind");
+        if (const std::string version = base::string_at(*root, "apiVersion"); version != "v1")
             return refuse(lines, at("apiVersion"),
                           "apiVersion \"" + version + "\" of kind \"" + kind + "\": only v1 is read here");
         if (kind == "List" || kind == "PodList") return items(*root, lines, prefix);

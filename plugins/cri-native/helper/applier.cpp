@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
+#include "base/invalid.hpp"
 #include "plugins/cri-native/helper/tree.hpp"
 
 namespace gantry::cri_helper {
@@ -17,8 +18,6 @@ struct applier::place {
 };
 
 namespace {
-
-error bad(std::string_view why) { return {.code = code::invalid, .message = std::string(why)}; }
 
 error failed(std::string_view call) { return sys_error(call, errno); }
 
@@ -72,7 +71,7 @@ result<void> applier::apply_entry(const tar_entry& entry, const data_source& dat
     case entry_type::block_device:
     case entry_type::fifo: return node(at);
     }
-    return bad("its type is unknown");
+    return invalid("its type is unknown");
 }
 
 result<int> applier::enter_parent(const std::string& parent) {
@@ -85,11 +84,11 @@ result<int> applier::enter_parent(const std::string& parent) {
 result<void> applier::make_implied(int parent, const std::string& name, const std::string& path) {
     struct stat st {};
     if (::fstatat(parent, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0) {
-        if (S_ISLNK(st.st_mode)) return bad("its parent " + quote(path) + " is a symbolic link of the same layer");
-        if (!is_whiteout(st)) return bad("its parent " + quote(path) + " is not a directory");
+        if (S_ISLNK(st.st_mode)) return invalid("its parent " + quote(path) + " is a symbolic link of the same layer");
+        if (!is_whiteout(st)) return invalid("its parent " + quote(path) + " is not a directory");
         if (::unlinkat(parent, name.c_str(), 0) != 0) return failed("unlinkat " + quote(path));
     } else if (summary_.lower_links.contains(path)) {
-        return bad("its parent " + quote(path) + " is not a directory");
+        return invalid("its parent " + quote(path) + " is not a directory");
     }
     GANTRY_CHECK(usage_.take_inode());
     ++summary_.inodes;
@@ -155,7 +154,7 @@ result<void> applier::mark_opaque(int dir_fd) {
 }
 
 result<void> applier::root(const tar_entry& entry) {
-    if (entry.type != entry_type::directory) return bad("only a directory can be the layer's root");
+    if (entry.type != entry_type::directory) return invalid("only a directory can be the layer's root");
     directory_times_[""] = entry.mtime;
     return describe_fd({entry, root_fd_, ".", ""}, root_fd_);
 }
@@ -173,7 +172,7 @@ result<void> applier::file(const place& at, const data_source& data) {
         GANTRY_TRY(const bool more, data(block));
         if (!more) break;
         if (block.size > at.entry.size || block.offset > at.entry.size - block.size)
-            return bad("its data is longer than its size");
+            return invalid("its data is longer than its size");
         GANTRY_CHECK(usage_.take_bytes(block.size));
         summary_.bytes += block.size;
         if (!pwrite_all(fd.get(), block.bytes, block.size, block.offset)) return failed("pwrite");
@@ -207,19 +206,19 @@ result<void> applier::symlink(const place& at) {
 
 result<void> applier::hardlink(const place& at) {
     auto name = parse_link_target(at.entry.target);
-    if (!name) return bad("its hard link target " + quote(at.entry.target) + ": " + name.error().message);
+    if (!name) return invalid("its hard link target " + quote(at.entry.target) + ": " + name.error().message);
     const auto target = name->path();
-    if (name->kind == name_kind::root) return bad("its hard link target is the root directory");
-    if (target.starts_with(at.path + "/")) return bad("its hard link target " + quote(target) + " lies below itself");
+    if (name->kind == name_kind::root) return invalid("its hard link target is the root directory");
+    if (target.starts_with(at.path + "/")) return invalid("its hard link target " + quote(target) + " lies below itself");
     if (const auto lower = summary_.lower_links.find(target); lower != summary_.lower_links.end()) {
         summary_.lower_links[at.path] = std::string(lower->second); // a link to a link
         return make_room(at, false);
     }
     auto dir = target_walk_.enter(name->parent);
-    if (!dir) return bad("its hard link target " + quote(at.entry.target) + ": " + dir.error().message);
+    if (!dir) return invalid("its hard link target " + quote(at.entry.target) + ": " + dir.error().message);
     struct stat st {};
     const bool here = dir->has_value() && ::fstatat(**dir, name->base.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (here && !S_ISREG(st.st_mode)) return bad("its hard link target " + quote(target) + " is no regular file");
+    if (here && !S_ISREG(st.st_mode)) return invalid("its hard link target " + quote(target) + " is no regular file");
     if (here && target == at.path) return {};
     GANTRY_CHECK(make_room(at, false));
     if (!here) {

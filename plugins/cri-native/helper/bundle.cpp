@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invalid.hpp"
 #include "plugins/cri-native/helper/config.hpp"
 #include "plugins/cri-native/helper/digest.hpp"
 #include "plugins/cri-native/helper/entry_name.hpp"
@@ -17,8 +18,6 @@ using base::json::value;
 
 constexpr int index_depth = 4;
 constexpr std::size_t image_limit = 1024;
-
-error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
 std::string string_at(const object& in, std::string_view key) {
     const auto* found = in.if_contains(key);

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "base/invalid.hpp"
+
 namespace gantry::cri_helper {
 
 namespace {
@@ -12,12 +14,10 @@ constexpr std::string_view whiteout_prefix = ".wh.";
 constexpr std::string_view opaque_name = ".wh..wh..opq";
 constexpr std::string_view reserved_prefix = ".wh..wh.";
 
-error bad_name(std::string_view why) { return {.code = code::invalid, .message = std::string(why)}; }
-
 result<std::vector<std::string_view>> components(std::string_view raw) {
-    if (raw.empty()) return bad_name("the name is empty");
-    if (raw.size() > path_limit) return bad_name("the name is longer than 4096 bytes");
-    if (raw.find('\0') != std::string_view::npos) return bad_name("the name holds a NUL byte");
+    if (raw.empty()) return invalid("the name is empty");
+    if (raw.size() > path_limit) return invalid("the name is longer than 4096 bytes");
+    if (raw.find('\0') != std::string_view::npos) return invalid("the name holds a NUL byte");
     std::vector<std::string_view> parts;
     for (std::size_t begin = 0; begin <= raw.size();) {
         const auto end = std::min(raw.find('/', begin), raw.size());
@@ -25,13 +25,13 @@ result<std::vector<std::string_view>> components(std::string_view raw) {
         begin = end + 1;
         if (part.empty() || part == ".") continue;
         if (part == "..") {
-            if (parts.empty()) return bad_name("the name leaves the layer's root");
+            if (parts.empty()) return invalid("the name leaves the layer's root");
             parts.pop_back();
             continue;
         }
-        if (part.size() > 255) return bad_name("a part of the name is longer than 255 bytes");
+        if (part.size() > 255) return invalid("a part of the name is longer than 255 bytes");
         parts.push_back(part);
-        if (parts.size() > depth_limit) return bad_name("it lies more than 256 directories deep");
+        if (parts.size() > depth_limit) return invalid("it lies more than 256 directories deep");
     }
     return parts;
 }
@@ -71,11 +71,11 @@ result<entry_name> parse_entry_name(std::string_view raw) {
     for (const auto part : parts)
         if (part.starts_with(reserved_prefix) && part != opaque_name) return join(name_kind::ignored, parts);
     for (std::size_t i = 0; i + 1 < parts.size(); ++i)
-        if (parts[i].starts_with(whiteout_prefix)) return bad_name("a directory cannot have the reserved prefix .wh.");
+        if (parts[i].starts_with(whiteout_prefix)) return invalid("a directory cannot have the reserved prefix .wh.");
     if (parts.back() == opaque_name) return join(name_kind::opaque, parts);
     if (!parts.back().starts_with(whiteout_prefix)) return join(name_kind::entry, parts);
     parts.back().remove_prefix(whiteout_prefix.size());
-    if (parts.back().empty() || parts.back() == "." || parts.back() == "..") return bad_name("a whiteout of no name");
+    if (parts.back().empty() || parts.back() == "." || parts.back() == "..") return invalid("a whiteout of no name");
     return join(name_kind::whiteout, parts);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/invalid.hpp"
 #include "plugins/cri-native/launch/wire.hpp"
 
 namespace gantry::cri_native::launch {
@@ -11,8 +12,6 @@ namespace gantry::cri_native::launch {
 namespace {
 
 using wire::tag;
-
-error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
 /// Appends records and remembers the first text that cannot be one.
 class plan_writer {

@@ -14,16 +14,12 @@ result<settings> parse_settings(std::string_view json) {
     GANTRY_TRY(const auto document, base::parse_json(json, "config of cri-native"));
     const auto* object = document.if_object();
     if (object == nullptr) return error{.code = code::invalid, .message = "config of cri-native is not an object"};
-    const auto text = [&](const char* key, std::string& into) {
-        if (const auto* value = object->if_contains(key); value != nullptr && value->is_string())
-            into = std::string(value->get_string());
-    };
     const auto number = [&](const char* key, std::uint64_t unit, std::uint64_t& into) {
         if (const auto* value = object->if_contains(key); value != nullptr && value->is_number())
             into = value->to_number<std::uint64_t>() * unit;
     };
-    text("imageDir", parsed.image_dir);
-    text("helperDir", parsed.helper_dir);
+    parsed.image_dir = base::string_at(*object, "imageDir");
+    parsed.helper_dir = base::string_at(*object, "helperDir");
     number("openFiles", 1, parsed.open_files);
     number("shmSizeMiB", 1u << 20, parsed.shm_bytes);
     return parsed;

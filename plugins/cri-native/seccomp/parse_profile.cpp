@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 
+#include "base/invalid.hpp"
 #include "base/json.hpp"
 #include "plugins/cri-native/runtime/spec/capabilities.hpp"
 #include "plugins/cri-native/seccomp/profile.hpp"
@@ -11,8 +12,6 @@ namespace gantry::seccomp {
 namespace {
 
 namespace json = base::json;
-
-error invalid(std::string message) { return {.code = code::invalid, .message = std::move(message)}; }
 
 std::string_view text_of(const json::object& object, std::string_view key) {
     const auto* value = object.if_contains(key);

@@ -23,7 +23,8 @@ TEST(parse_capability, takes_both_spellings) {
 TEST(parse_capability, is_strict) {
     EXPECT_EQ(parse_capability("NET_ADMIN"), 12);
     EXPECT_EQ(parse_capability("cap_sys_admin"), 21);
-    for (const char* bad : {"", "CAP_", "ALL", "NET_ADMIN ", "21"}) EXPECT_EQ(parse_capability(bad), std::nullopt) << bad;
+    for (const char* bad : {"", "CAP_", "ALL", "NET_ADMIN ", "21"})
+        EXPECT_EQ(parse_capability(bad), std::nullopt) << bad;
     EXPECT_EQ(default_capabilities(), 0xa80425fbu);
 }
 
@@ -32,22 +33,25 @@ TEST(resolve_capabilities, starts_from_the_default_set) {
 }
 
 TEST(resolve_capabilities, adds_and_drops) {
-    const auto sets = resolve_capabilities({.add = {"NET_ADMIN"}, .drop = {"CAP_CHOWN", "mknod"}, .available = every_capability});
+    const auto sets =
+        resolve_capabilities({.add = {"NET_ADMIN"}, .drop = {"CAP_CHOWN", "mknod"}, .available = every_capability});
     EXPECT_EQ(sets->bounding, (default_capabilities() | bit(CAP_NET_ADMIN)) & ~bit(CAP_CHOWN) & ~bit(CAP_MKNOD));
 }
 
 TEST(resolve_capabilities, knows_all) {
     EXPECT_EQ(resolve_capabilities({.add = {"ALL"}, .available = every_capability})->bounding, every_capability);
     EXPECT_EQ(resolve_capabilities({.drop = {"all"}, .available = every_capability})->bounding, 0u);
-    EXPECT_EQ(resolve_capabilities({.add = {"NET_BIND_SERVICE"}, .drop = {"ALL"}, .available = every_capability})->bounding,
-              bit(CAP_NET_BIND_SERVICE));
+    EXPECT_EQ(
+        resolve_capabilities({.add = {"NET_BIND_SERVICE"}, .drop = {"ALL"}, .available = every_capability})->bounding,
+        bit(CAP_NET_BIND_SERVICE));
     EXPECT_EQ(resolve_capabilities({.add = {"ALL"}, .drop = {"SYS_ADMIN"}, .available = every_capability})->bounding,
               every_capability & ~bit(CAP_SYS_ADMIN));
 }
 
 TEST(resolve_capabilities, drops_what_is_both_added_and_dropped) {
-    EXPECT_EQ(resolve_capabilities({.add = {"NET_ADMIN"}, .drop = {"NET_ADMIN"}, .available = every_capability})->bounding,
-              default_capabilities());
+    EXPECT_EQ(
+        resolve_capabilities({.add = {"NET_ADMIN"}, .drop = {"NET_ADMIN"}, .available = every_capability})->bounding,
+        default_capabilities());
 }
 
 TEST(resolve_capabilities, gives_no_more_than_the_node_has) {

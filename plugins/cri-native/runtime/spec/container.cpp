@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/invalid.hpp"
 #include "plugins/cri-native/launch/defaults.hpp"
 #include "plugins/cri-native/runtime/spec/capabilities.hpp"
-#include "plugins/cri-native/runtime/spec/invalid.hpp"
 #include "plugins/cri-native/runtime/spec/mounts.hpp"
 #include "plugins/cri-native/runtime/spec/process.hpp"
 

@@ -5,9 +5,8 @@
 #include <sys/sysmacros.h>
 
 #include "base/files.hpp"
+#include "base/invalid.hpp"
 #include "plugins/cri-native/launch/defaults.hpp"
-#include "plugins/cri-native/runtime/spec/invalid.hpp"
-
 namespace gantry::cri_native {
 
 namespace {

@@ -21,7 +21,8 @@ result<cgroup::limits> cgroup_limits(const runtime::v1::LinuxContainerResources&
     if (resources.cpu_shares() < 0) return out_of_range("cpu_shares", resources.cpu_shares(), "is negative");
     if (resources.cpu_shares() > 0) limits.cpu_shares = static_cast<std::uint64_t>(resources.cpu_shares());
     if (resources.cpu_period() < 0) return out_of_range("cpu_period", resources.cpu_period(), "is negative");
-    if (resources.cpu_quota() < -1) return out_of_range("cpu_quota", resources.cpu_quota(), "is neither positive nor -1");
+    if (resources.cpu_quota() < -1)
+        return out_of_range("cpu_quota", resources.cpu_quota(), "is neither positive nor -1");
     if (resources.cpu_period() > 0) limits.cpu_period_us = static_cast<std::uint64_t>(resources.cpu_period());
     if (resources.cpu_quota() != 0) limits.cpu_quota_us = resources.cpu_quota();
 
@@ -29,8 +30,8 @@ result<cgroup::limits> cgroup_limits(const runtime::v1::LinuxContainerResources&
     if (memory < -1) return out_of_range("memory_limit_in_bytes", memory, "is neither positive nor -1");
     if (memory > 0 && memory < lowest_memory_limit)
         return out_of_range("memory_limit_in_bytes", memory,
-                       "is below " + std::to_string(lowest_memory_limit) +
-                           ", the least a process needs to start; raise it");
+                            "is below " + std::to_string(lowest_memory_limit) +
+                                ", the least a process needs to start; raise it");
     if (memory != 0) limits.memory_max = memory;
     const std::int64_t with_swap = resources.memory_swap_limit_in_bytes();
     if (with_swap < -1) return out_of_range("memory_swap_limit_in_bytes", with_swap, "is neither positive nor -1");
@@ -39,7 +40,7 @@ result<cgroup::limits> cgroup_limits(const runtime::v1::LinuxContainerResources&
     } else if (memory > 0) {
         if (with_swap != 0 && with_swap < memory)
             return out_of_range("memory_swap_limit_in_bytes", with_swap,
-                           "counts memory too, so it cannot be below its limit");
+                                "counts memory too, so it cannot be below its limit");
         limits.swap_max = with_swap == 0 ? 0 : with_swap - memory;
     }
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
+#include "base/invalid.hpp"
 #include "plugins/cri-native/launch/defaults.hpp"
-#include "plugins/cri-native/runtime/spec/invalid.hpp"
-
 namespace gantry::cri_native {
 
 namespace {

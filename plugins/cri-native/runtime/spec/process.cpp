@@ -6,7 +6,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "plugins/cri-native/runtime/spec/invalid.hpp"
+#include "base/invalid.hpp"
 
 namespace gantry::cri_native {
 

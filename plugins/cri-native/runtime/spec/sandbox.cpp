@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "plugins/cri-native/runtime/spec/invalid.hpp"
+#include "base/invalid.hpp"
 
 namespace gantry::cri_native {
 

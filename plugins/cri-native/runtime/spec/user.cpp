@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "plugins/cri-native/runtime/spec/invalid.hpp"
+#include "base/invalid.hpp"
 
 namespace gantry::cri_native {
 
